@@ -1,11 +1,22 @@
-"""The exact dynamic program (paper, Section 5.1.1), whose first incumbent is the best linear chain.
+"""The exact dynamic program for chains, and the ladder of searches around it: method ``dp``.
 
-Kinds of devices that differ in their names only, as one kind: tables and searches have fewer states.
+With c the devices in use by kind, the least largest load of a chain that holds ideal J is (Section 5.1.1)
+
+    value[J, c + one of k] = min over I in J of max(value[I, c], load(J - I, k)),  value[{}, 0] = 0
+
+where the load of a stage is its time on kind k with the transfers over its borders. Three nodes in a row take
+1, 2 and 3, and two devices are alike: value[{1}, 1] = 1, value[{1, 2}, 1] = 3, value[{1, 2, 3}, 2] =
+min(max(1, 2 + 3), max(3, 3)) = 3.
+
+The table has a row for each ideal, and there may be too many. So :data:`LADDER` lists the searches that are
+tried one after another, from what is quick to what goes on until the time limit; each begins with the bound
+and the chain of those before. Kinds of devices that differ in their names only are one kind.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,110 +51,229 @@ def solve_dpl(problem: ChainProblem, settings: Settings) -> Outcome:
     return (solve_linear if problem.measure.passes == 1 else solve_passes_linear)(problem, settings)
 
 
-NEAR = 1.15
-MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000
-FEW = 200_000  # ideals that are enumerated at once
-EARLY_ROUNDS, EARLY_SHARE, EARLY_SECONDS = 3, 0.3, 10.0  # of the search before more ideals are enumerated
-LATTICE_SHARE = 0.6  # of the time left, for an enumeration of many ideals, and again for their search
+@dataclass(frozen=True)
+class LadderEffort:
+    """When each search of the ladder is tried, and how long.
+
+    Parameters
+    ----------
+    near
+        A value within this factor of the bound lets thresholds rise from the bound, else the first one is
+        just below the value.
+    many_kinds, few_ideals, small_table
+        Kinds are many if there are so many of them, and more than this number of ideals, or more than this
+        number of entries of a table.
+    few
+        Ideals that are enumerated and searched at once.
+    early_rounds, early_share, early_seconds
+        Of the anytime search before more ideals are enumerated: its rounds, its share of the time left and
+        the most seconds.
+    lattice_share
+        The share of the time left for an enumeration of many ideals, and again for their search.
+    quick_orders
+        The linear orders that are tried where the search over many kinds of devices follows.
+    """
+
+    near: float = 1.15
+    many_kinds: int = 3
+    few_ideals: int = 2_000
+    small_table: int = 200_000
+    few: int = 200_000
+    early_rounds: int = 3
+    early_share: float = 0.3
+    early_seconds: float = 10.0
+    lattice_share: float = 0.6
+    quick_orders: int = 2
+
+
+EFFORT = LadderEffort()
+NOT_SEARCHED = "not all ideals were searched"
 UNFINISHED = "the search of all ideals was ended early to leave time for the search without them"
-QUICK_ORDERS = 2  # of the first chains where the search over many kinds of devices follows
+
+
+@dataclass(eq=False)
+class Climb:
+    """What the searches of the ladder have found so far.
+
+    Parameters
+    ----------
+    linear
+        The search over linear orders, which holds the bound and the best chain.
+    settings
+        The settings of the run.
+    many, paid
+        Whether kinds of devices are many, and whether some kind pays for transfers.
+    lattice
+        The ideals, if they are few; None if they are not known to be.
+    note
+        Says why not all ideals were searched.
+    coarse
+        The outcome of the problem contracted further.
+    """
+
+    linear: LinearSearch[ChainProblem]
+    settings: Settings
+    many: bool
+    paid: bool
+    lattice: Lattice | None = None
+    note: str = NOT_SEARCHED
+    coarse: Outcome | None = field(default=None, init=False)
+
+    @property
+    def problem(self) -> ChainProblem:
+        """The problem."""
+        return self.linear.problem
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the gap is closed, or it is proven that there is no chain."""
+        return self.linear.closed or bool(np.isinf(self.linear.bound))
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of a ladder that ends here."""
+        return no_split(self.problem) if np.isinf(self.linear.bound) else self.linear.outcome()
+
+    def within(self, share: float) -> Settings:
+        """Return the settings with a share of the time that is left, if that is limited."""
+        left = self.settings.seconds_left
+        return self.settings if left is None else self.settings.within(share * left)
 
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
-    """Find the best chain by the exact dynamic program if the ideals fit in memory: method ``dp``.
-
-    Else the best linear chain (:mod:`partitioner.methods.dp.linear`) is where the anytime search
-    (:mod:`partitioner.methods.dp.anytime`) starts, which goes on until the time limit.
-    With many kinds of devices the search of :mod:`partitioner.methods.dp.many_kinds` comes first.
-    """
-    return with_merged_kinds(_solve_kinds, problem, settings)
+    """Find the best chain by the searches of :data:`LADDER`, one after another."""
+    return with_merged_kinds(_climb, problem, settings)
 
 
-def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
+def _climb(problem: ChainProblem, settings: Settings) -> Outcome:
     """Return the best chain where no two kinds are identical."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
     many, paid = has_many_kinds(problem, settings), pays_for_nets(problem)
-    quick = replace(settings, orders=min(settings.orders, QUICK_ORDERS))
-    linear = best_linear(problem, relaxation, quick if many and not paid else settings)
-    if linear.closed or settings.expired:
-        return linear.outcome()
-    if many and not paid:
-        improve(linear, relaxation, settings)
-        if _decided(linear) or settings.expired:
-            return _outcome(linear)
-    lattice = lattice_within(problem, settings, most=FEW)
-    if lattice is not None and not (many and paid):
-        return _search(problem, lattice, linear, settings)
-    if not many and problem.coarser is None:
-        early = solve_beyond(linear, _at_first(settings), "", EARLY_ROUNDS)
-        if _ended(early, settings):
-            return early
-    lattice = lattice or lattice_within(problem, _most(settings))
+    climb = Climb(LinearSearch(problem, relaxation, settings), settings, many, paid)
+    for rung in LADDER:
+        outcome = rung.search(climb) if rung.applies(climb) else None
+        if outcome is not None:
+            return outcome
+    return climb.outcome
+
+
+def _orders(climb: Climb) -> Outcome | None:
+    """Try linear orders; if the search over many kinds follows, only the first ones."""
+    settings = climb.settings
+    if climb.many and not climb.paid:
+        settings = replace(settings, orders=min(settings.orders, EFFORT.quick_orders))
+    climb.linear = best_linear(climb.problem, climb.linear.relaxation, settings)
+    return climb.linear.outcome() if climb.linear.closed or settings.expired else None
+
+
+def _many_kinds(climb: Climb) -> Outcome | None:
+    """Search level by level; the time is limited by the settings alone."""
+    improve(climb.linear, climb.linear.relaxation, climb.settings)
+    return climb.outcome if climb.is_decided or climb.settings.expired else None
+
+
+def _few_ideals(climb: Climb) -> Outcome | None:
+    """Enumerate ideals up to a number, and search them unless another search comes before."""
+    climb.lattice = lattice_within(climb.problem, climb.settings, most=EFFORT.few)
+    if climb.lattice is None or (climb.many and climb.paid):
+        return None
+    return _search(climb.problem, climb.lattice, climb.linear, climb.settings)
+
+
+def _early(climb: Climb) -> Outcome | None:
+    """Search without the ideals for a while."""
+    settings = climb.settings
+    if not settings.deterministic:
+        settings = settings.within(min(EFFORT.early_share * settings.clock.left, EFFORT.early_seconds))
+    outcome = solve_beyond(climb.linear, settings, "", EFFORT.early_rounds)
+    return outcome if _ended(outcome, climb.settings) else None
+
+
+def _all_ideals(climb: Climb) -> Outcome | None:
+    """Enumerate all ideals that fit in memory and search them; if that fails, the run has a time limit."""
+    problem, linear, settings = climb.problem, climb.linear, climb.settings
+    lattice = climb.lattice or lattice_within(problem, climb.within(EFFORT.lattice_share))
     if lattice is None:
-        return _without_lattice(linear, settings, many and paid, too_many(problem, settings))
-    outcome = _search(problem, lattice, linear, _most(settings))
-    if _ended(outcome, settings) or settings.deadline is None:
-        return outcome
-    linear.stages, linear.value, linear.bound = outcome.parts, outcome.value, outcome.bound
-    return _without_lattice(linear, settings, many and paid, UNFINISHED)
+        climb.note = too_many(problem, settings)
+    else:
+        outcome = _search(problem, lattice, linear, climb.within(EFFORT.lattice_share))
+        if _ended(outcome, settings) or settings.deadline is None:
+            return outcome
+        linear.stages, linear.value, linear.bound = outcome.parts, outcome.value, outcome.bound
+        climb.note = UNFINISHED
+    climb.settings = patient(settings)
+    return None
 
 
-def _without_lattice(
-    linear: LinearSearch[ChainProblem], settings: Settings, by_levels: bool, note: str
-) -> Outcome:
-    """Return the best chain found where a note says why not all ideals are searched.
+def _coarser(climb: Climb) -> Outcome | None:
+    """Climb the ladder of the problem contracted further, whose bound and chain hold here."""
+    coarser, settings = climb.problem.coarser, climb.settings
+    assert coarser is not None
+    coarse = climb.coarse = _climb(coarser, replace(settings, incumbent=None))
+    climb.linear.bound = max(climb.linear.bound, coarse.bound)
+    return coarse if coarse.infeasible or meets(coarse.bound, coarse.value, settings.gap) else None
 
-    It is looked for `by_levels` first where kinds are many.
-    """
-    problem, relaxation = linear.problem, linear.relaxation
-    settings, coarse = patient(settings), None
-    if problem.coarser is not None:
-        coarse = _solve_kinds(problem.coarser, replace(settings, incumbent=None))
-        if coarse.infeasible or meets(coarse.bound, coarse.value, settings.gap):
-            return coarse
-        linear.bound = max(linear.bound, coarse.bound)
-    if by_levels:
-        improve(linear, relaxation, _half(settings))
-        if _decided(linear):
-            return _outcome(linear)
-    fine = solve_beyond(linear, settings, note)
+
+def _by_levels(climb: Climb) -> Outcome | None:
+    """Search level by level for half of the time."""
+    improve(climb.linear, climb.linear.relaxation, climb.within(0.5))
+    return climb.outcome if climb.is_decided else None
+
+
+def _beyond(climb: Climb) -> Outcome:
+    """Search without the ideals until the run must end."""
+    fine, coarse = solve_beyond(climb.linear, climb.settings, climb.note), climb.coarse
     return fine if coarse is None or fine.value <= coarse.value else replace(coarse, bound=fine.bound)
 
 
-def _decided(linear: LinearSearch[ChainProblem]) -> bool:
-    """Whether the gap is closed, or it is proven that there is no chain."""
-    return linear.closed or bool(np.isinf(linear.bound))
+@dataclass(frozen=True)
+class Rung:
+    """One search of the ladder.
+
+    Parameters
+    ----------
+    name
+        What is searched.
+    applies
+        Whether the search is tried.
+    search
+        Improves the bound and the chain; returns the outcome if the ladder ends there.
+    effort
+        How long it takes.
+    won
+        What is lost without it, measured by ``scripts/ladder_rungs.py``.
+    """
+
+    name: str
+    applies: Callable[[Climb], bool]
+    search: Callable[[Climb], Outcome | None]
+    effort: str
+    won: str
 
 
-def _outcome(linear: LinearSearch[ChainProblem]) -> Outcome:
-    """Return the outcome of a search that ends here."""
-    return no_split(linear.problem) if np.isinf(linear.bound) else linear.outcome()
+LADDER: tuple[Rung, ...] = (
+    Rung("linear orders", lambda _: True, _orders, "12 orders and refinements, 2 before many kinds", ""),
+    Rung("many kinds, free transfers", lambda c: c.many and not c.paid, _many_kinds, "until it ends", ""),
+    Rung("few ideals", lambda _: True, _few_ideals, "up to 200,000 ideals", ""),
+    Rung(
+        "anytime search, first rounds",
+        lambda c: not c.many and c.problem.coarser is None,
+        _early,
+        "3 rounds, 30 % of the time, at most 10 s",
+        "",
+    ),
+    Rung("all ideals", lambda _: True, _all_ideals, "the memory budget, 60 % of the time", ""),
+    Rung("coarser problem", lambda c: c.problem.coarser is not None, _coarser, "its own ladder", ""),
+    Rung("many kinds, paid transfers", lambda c: c.many and c.paid, _by_levels, "half of the time", ""),
+    Rung("anytime search", lambda _: True, _beyond, "the rest of the time", ""),
+)
 
 
 def _ended(outcome: Outcome, settings: Settings) -> bool:
     """Whether the outcome is final, or no time is left for a better one."""
     return outcome.infeasible or outcome.stop_reason in ("optimal", "gap") or settings.expired
-
-
-def _at_first(settings: Settings) -> Settings:
-    """Return the settings of the search that comes before an enumeration of many ideals."""
-    if settings.deterministic:
-        return settings
-    return settings.within(min(EARLY_SHARE * settings.clock.left, EARLY_SECONDS))
-
-
-def _most(settings: Settings) -> Settings:
-    """Return the settings with most of the time that is left."""
-    left = settings.seconds_left
-    return settings if left is None else settings.within(LATTICE_SHARE * left)
-
-
-def _half(settings: Settings) -> Settings:
-    """Return the settings with half of the time that is left."""
-    left = settings.seconds_left
-    return settings if left is None else settings.within(left / 2)
 
 
 def _search(
@@ -153,7 +283,7 @@ def _search(
     bracket = TableBracket(
         ChainTables(problem, relaxation, lattice), settings, relaxation.bound, linear.value
     )
-    near = linear.value <= NEAR * relaxation.bound
+    near = linear.value <= EFFORT.near * relaxation.bound
     bracket.narrow(from_top=np.isfinite(linear.value) and not near)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
@@ -182,9 +312,9 @@ def _search(
 
 def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
     """Whether there are three kinds of devices or more, and a table over all ideals is not small."""
-    if (problem.count > 0).sum() < MANY_KINDS:
+    if (problem.count > 0).sum() < EFFORT.many_kinds:
         return False
-    limit = min(FEW_IDEALS, SMALL_TABLE // state_count(problem))
+    limit = min(EFFORT.few_ideals, EFFORT.small_table // state_count(problem))
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired) is None
 
 

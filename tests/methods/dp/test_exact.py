@@ -135,8 +135,7 @@ def test_many_ideals_are_enumerated_after_a_search_without_them(
     seeds: range, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever that search ends, the value, the proof and the feasibility are the oracle's."""
-    monkeypatch.setattr(exact, "FEW", 0)
-    monkeypatch.setattr(exact, "EARLY_ROUNDS", rounds)
+    monkeypatch.setattr(exact, "EFFORT", replace(exact.EFFORT, few=0, early_rounds=rounds))
     enumerated = 0
     for seed in seeds:
         plan, best = solved(seed, most_nodes=10, most_devices=3, orders=1)

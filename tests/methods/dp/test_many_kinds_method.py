@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,7 @@ WORKERS = Path(FOLDER, "alwabp")
 
 def forced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let method dp search level by level for any number of kinds and ideals."""
-    monkeypatch.setattr(exact, "MANY_KINDS", 1)
-    monkeypatch.setattr(exact, "SMALL_TABLE", 0)
+    monkeypatch.setattr(exact, "EFFORT", replace(exact.EFFORT, many_kinds=1, small_table=0))
 
 
 def solved(seed: int, **options: Any) -> tuple[Plan | None, float | None]:
