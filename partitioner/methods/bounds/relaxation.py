@@ -22,6 +22,7 @@ from partitioner.problem.problem import Problem
 ROUNDS = 3
 MOST_MOVES = 36  # multipliers x rounds: fewer rounds where there are many kinds
 HUGE = 1e300
+SLACK = 1e-9  # of sums of weights: a part that exceeds a capacity by less may be within it
 STEPS = [
     np.concatenate(([0.0], base ** np.arange(-reach, reach + 1.0)))
     for base, reach in ((4.0, 8), (1.4, 6), (1.06, 6), (1.01, 6), (1.0015, 6))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
-from partitioner.methods.bounds.relaxation import HUGE
+from partitioner.methods.bounds.relaxation import HUGE, SLACK
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -355,9 +355,6 @@ def fill_weights(price, memory_price, work, size, present, weight):
                     cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
                     least = min(least, cost)
             weight[row, v] = least
-
-
-SLACK = 1e-9
 
 
 @njit(cache=True, nogil=True)

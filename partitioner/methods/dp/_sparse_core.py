@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp._crossing_core import joint_transfers
 from partitioner.methods.dp._stages_core import DEPTH, LISTED, WEIGHTS, list_stages, new_walk, spread, takes
@@ -131,7 +132,6 @@ def refill(pool, count):
         pool.slot[slot] = j
 
 
-SLACK = 1e-9
 DONE, PAUSED, FULL = range(3)
 
 

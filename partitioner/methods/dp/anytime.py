@@ -13,14 +13,14 @@ nodes of 4 on two devices at t = 5 each take more than half of a device, and 3 >
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from partitioner.methods.bounds.cuts.bound import holds
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp import _anytime_core as kernel
 from partitioner.methods.dp._anytime_core import Demand, Expansion, Pool, SearchGraph, fill_slots
@@ -28,7 +28,7 @@ from partitioner.methods.dp.bracket import UNLIMITED, Asked, Decision
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import weights_above
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
-from partitioner.methods.dp.table import SLACK, clipped, growth_of, stage_model, state_count, used_devices
+from partitioner.methods.dp.table import clipped, growth_of, stage_model, state_count, used_devices
 from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Part, Settings, meets
@@ -42,11 +42,60 @@ if TYPE_CHECKING:
     from partitioner.methods.bounds.cuts.bound import CutBound
 
 
-ROOM = 1 << 14  # states that a pool has room for at first
 SLOTS = 4  # slots for each state, a power of two
 BYTES = 37 + 4 * SLOTS  # for each state, besides its ideal
 BOUNDS = 3
 KEPT = ("ideal", "key", "used", "kind", "parent", "priority", "one", "other")
+
+
+class Effort(NamedTuple):
+    """Limits of one attempt: steps in all, steps from one state, and stages from one state."""
+
+    steps: int
+    steps_each: int
+    stages_each: int
+
+
+@dataclass(frozen=True)
+class AnytimeEffort:
+    """How much each attempt searches.
+
+    Parameters
+    ----------
+    first, growth, highest
+        The limits of the attempts of the first round, their factors from round to round, and the largest.
+    close
+        A bracket of less than this fraction of the value is not halved again in the same round.
+    rounds, most_rounds
+        The rounds of a run whose work must not depend on the clock, and of any run.
+    most, vectors
+        Supernodes, and vectors of used devices, above which the search is not begun.
+    cut_share
+        The share of the time left for the bound of the cuts between stages.
+    spread
+        By how much the order of supernodes differs from one seed to the next.
+    few
+        Supernodes up to which their order looks at the weight of all that follows each.
+    slice, room
+        Steps between two looks at the clock, and states that arrays hold at first; neither changes a result.
+    """
+
+    first: Effort = field(default=Effort(steps=300_000, steps_each=300, stages_each=30))
+    growth: Effort = field(default=Effort(steps=3, steps_each=2, stages_each=2))
+    highest: Effort = field(default=Effort(steps=10**15, steps_each=10**9, stages_each=100_000))
+    close: float = 1e-4
+    rounds: int = 5
+    most_rounds: int = 24
+    most: int = 20_000
+    vectors: int = 1_000_000
+    cut_share: float = 0.2
+    spread: float = 0.3
+    few: int = 5_000
+    slice: int = 400_000
+    room: int = 1 << 14
+
+
+EFFORT = AnytimeEffort()
 
 
 def most_states(problem: Problem, memory_budget: int) -> int:
@@ -57,7 +106,7 @@ def most_states(problem: Problem, memory_budget: int) -> int:
 
 def empty_pool(problem: Problem, most: int) -> Pool:
     """Return a pool that holds the state of the empty ideal."""
-    room = min(ROOM, most)
+    room = min(EFFORT.room, most)
     stages = int(problem.count.sum())
     pool = _pool(room, _words(problem), np.full(stages + 1, -1, np.int32))
     pool.top[0] = 0
@@ -178,19 +227,6 @@ def device_shares(problem: Problem, threshold: float) -> Floats:
     return np.vstack((halves, thirds))
 
 
-SLICE = 400_000  # steps between two looks at the clock
-FEW = 5_000  # supernodes of which the weight of all descendants is known quickly
-SPREAD = 0.3  # by how much the order of candidates differs from one seed to the next
-
-
-class Effort(NamedTuple):
-    """Limits of one attempt: steps in all, steps from one state, and stages from one state."""
-
-    steps: int
-    steps_each: int
-    stages_each: int
-
-
 class Decider:
     """Decides whether chains exist, in one direction of the graph.
 
@@ -210,7 +246,7 @@ class Decider:
         self.problem, self.backwards, self.weight = problem, backwards, relaxation.weight
         self.demands = DemandSource(problem, relaxation)
         self.model = stage_model(problem)
-        few = problem.n <= FEW
+        few = problem.n <= EFFORT.few
         self.tail = weights_above(after.start, after.items, self.weight, linear=False) if few else self.weight
         words = np.random.default_rng(0).integers(0, 2**64, problem.n, dtype=np.uint64)
         number = np.arange(problem.n)
@@ -238,7 +274,7 @@ class Decider:
             if state == kernel.FULL:
                 pool = grown(pool, int(at[kernel.COUNT]), most)
             room = kinds + (effort.stages_each if len(pool.key) < most else 0)
-            limits = np.array([min(steps + SLICE, effort.steps), *effort[1:], room])
+            limits = np.array([min(steps + EFFORT.slice, effort.steps), *effort[1:], room])
             state = kernel.search(graph, model, demand, pool, space, at, limits)
         steps = int(at[kernel.STEPS])
         if state == kernel.FOUND:
@@ -249,7 +285,7 @@ class Decider:
         """Return the order of candidates: what is heavy, and what much weight depends on, comes first."""
         key = sum(each / max(each.mean(), 1e-300) for each in (self.weight, self.tail))
         if seed:
-            key = key * (1 + SPREAD * np.random.default_rng(seed).random(self.problem.n))
+            key = key * (1 + EFFORT.spread * np.random.default_rng(seed).random(self.problem.n))
         return np.argsort(-key, kind="stable")
 
     def _stages(self, pool: Pool, state: int) -> list[Part]:
@@ -263,18 +299,11 @@ class Decider:
         return stages if self.backwards else stages[::-1]
 
 
-FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
-GROWTH = Effort(steps=3, steps_each=2, stages_each=2)
-HIGHEST = Effort(steps=10**15, steps_each=10**9, stages_each=100_000)
-CLOSE = 1e-4  # a narrower bracket is not halved again in the same round
-MOST, VECTORS = 20_000, 1_000_000  # supernodes, and vectors of used devices, of problems that are searched
-ROUNDS, MOST_ROUNDS = 5, 24  # of a run whose work must not depend on the clock, and of any run
 CUT_BOUND = "partitioner.methods.bounds.cuts.bound:CutBound"  # imported when it is needed: it loads a solver
-CUT_SHARE = 0.2  # of the time that is left
 
 
 def solve_beyond(
-    linear: LinearSearch[ChainProblem], settings: Settings, note: str, rounds: int = MOST_ROUNDS
+    linear: LinearSearch[ChainProblem], settings: Settings, note: str, rounds: int = EFFORT.most_rounds
 ) -> Outcome:
     """Search on from the best linear chain, until the gap is closed or the run must end.
 
@@ -291,8 +320,8 @@ def solve_beyond(
     """
     linear.settings, problem = settings, linear.problem
     search = AnytimeSearch(linear)
-    if problem.n <= MOST and state_count(problem) <= VECTORS:
-        search.run(min(rounds, ROUNDS) if settings.deterministic else rounds)
+    if problem.n <= EFFORT.most and state_count(problem) <= EFFORT.vectors:
+        search.run(min(rounds, EFFORT.rounds) if settings.deterministic else rounds)
     proven = meets(linear.bound, linear.value)
     return Outcome(
         problem,
@@ -351,14 +380,14 @@ class AnytimeSearch(LinearBracket[Attempt]):
     def run(self, rounds: int) -> None:
         """Search until the gap is closed, nothing better can be found, or the run must end."""
         self._count_cuts()
-        effort = FIRST
+        effort = EFFORT.first
         for number in range(rounds):
             self.improvement.run(number)
             self.ask_by(self._halving, Attempt(number, effort))
             if self.over or self._finish(Attempt(number, effort)):
                 return
-            grown = (one * other for one, other in zip(effort, GROWTH, strict=True))
-            effort = Effort(*map(min, grown, HIGHEST))
+            grown = (one * other for one, other in zip(effort, EFFORT.growth, strict=True))
+            effort = Effort(*map(min, grown, EFFORT.highest))
 
     def _count_cuts(self) -> None:
         """Raise the bound by what the cuts between stages must cost."""
@@ -366,7 +395,7 @@ class AnytimeSearch(LinearBracket[Attempt]):
         if self.over or not holds(problem) or np.isinf(self.value):
             return
         left = self.settings.seconds_left
-        limited = self.settings if left is None else self.settings.within(CUT_SHARE * left)
+        limited = self.settings if left is None else self.settings.within(EFFORT.cut_share * left)
         bound: type[CutBound] = imported(CUT_BOUND)
         raised = bound(problem, lambda: limited.expired).rise(self.bound, self.value)
         self.bound = min(rounded_up(raised, self.unit), self.value)
@@ -375,7 +404,7 @@ class AnytimeSearch(LinearBracket[Attempt]):
         """Return the threshold that halves the bracket above :attr:`low`, the bound first; None if narrow."""
         if asked is None:
             threshold = self.bound
-        elif self.low == UNLIMITED or self.value < self.low + max(1.5 * self.unit, CLOSE * self.low):
+        elif self.low == UNLIMITED or self.value < self.low + max(1.5 * self.unit, EFFORT.close * self.low):
             return None
         elif np.isinf(self.value):
             threshold = UNLIMITED

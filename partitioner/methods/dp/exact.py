@@ -26,8 +26,8 @@ from partitioner.methods.dp.bracket import TableBracket
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.improvement import patient
 from partitioner.methods.dp.lattice import Lattice, ideal_lattice
+from partitioner.methods.dp.linear import EFFORT as ORDERS
 from partitioner.methods.dp.linear import (
-    COVERS_PER_IDEAL,
     LinearSearch,
     best_linear,
     lattice_within,
@@ -315,7 +315,7 @@ def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
     if (problem.count > 0).sum() < EFFORT.many_kinds:
         return False
     limit = min(EFFORT.few_ideals, EFFORT.small_table // state_count(problem))
-    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired) is None
+    return ideal_lattice(problem, limit, ORDERS.covers_per_ideal * limit, lambda: settings.expired) is None
 
 
 def _stop_reason(proven: bool, bracket: TableBracket) -> str:

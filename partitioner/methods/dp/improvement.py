@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Generic
 
 import numpy as np
 
 from partitioner.methods.dp.lattice import Lattice, ideal_lattice
-from partitioner.methods.dp.linear import COVERS_PER_IDEAL, Chain, LinearSearch, ideal_bytes, refined
+from partitioner.methods.dp.linear import EFFORT as ORDERS
+from partitioner.methods.dp.linear import Chain, LinearSearch, ideal_bytes, refined
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, StageLayout
 from partitioner.methods.method import Part, Settings, meets
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import ChainProblem
 
-BYTES_A_NET = 16  # that annealing takes for each net and device
-SHARE = 4  # of the memory budget, as a divisor
+
+@dataclass(frozen=True)
+class ImprovementEffort:
+    """How long each round of annealing and of moving borders takes.
+
+    Parameters
+    ----------
+    walked, idle
+        Steps of moving borders for each supernode in the first round, and attempts in a row that fail.
+    growth
+        The factor of the effort from round to round.
+    patience, rounds
+        Seconds and rounds of a run without a time limit.
+    ideals, lattice_bytes
+        Of one lattice around the borders, and the bytes of its table.
+    first_reach, least_reach, closer, wider, roomy
+        Supernodes on each side of a border that stay single, at first and at least; the factor if the lattice
+        is too large, and if it uses less than a fraction `roomy` of the ideals.
+    bytes_a_net, share
+        The bytes that annealing takes for each net and device, and the part of the memory budget, as a
+        divisor, that it may take.
+    """
+
+    walked: int = 2_000
+    idle: int = 60
+    growth: int = 3
+    patience: float = 60.0
+    rounds: int = 4
+    ideals: int = 20_000
+    lattice_bytes: int = 8 * 2**20
+    first_reach: float = 8.0
+    least_reach: float = 1.0
+    closer: float = 0.9
+    wider: float = 1.05
+    roomy: float = 0.25
+    bytes_a_net: int = 16
+    share: int = 4
+
+
+EFFORT = ImprovementEffort()
 
 
 class ChainAnnealing:
@@ -35,7 +75,7 @@ class ChainAnnealing:
     def is_affordable(self) -> bool:
         """Whether annealing knows the costs of these chains, and fits the memory budget."""
         devices, nets = int(self.problem.count.sum()), len(self.problem.nets.cost)
-        fits = BYTES_A_NET * nets * devices <= self._budget // SHARE
+        fits = EFFORT.bytes_a_net * nets * devices <= self._budget // EFFORT.share
         return fits and devices > 1 and self.problem.pipeline is None
 
     def run(
@@ -75,11 +115,6 @@ class ChainAnnealing:
         return np.concatenate((used, np.repeat(np.arange(len(left)), left)))
 
 
-IDEALS, LATTICE_BYTES = 20_000, 8 * 2**20  # of one lattice, and of its table
-FIRST_REACH, LEAST_REACH = 8.0, 1.0  # supernodes on each side of a border that stay single
-CLOSER, WIDER, ROOMY = 0.9, 1.05, 0.25  # changes of the reach, the latter if so little of the lattice is used
-
-
 class BorderSearch(Generic[Chain]):
     """Improves the chain of a search over linear orders.
 
@@ -100,8 +135,8 @@ class BorderSearch(Generic[Chain]):
         self.linear, self.idle = linear, 0
         self._random = np.random.default_rng(seed)
         each = ideal_bytes(linear.problem, linear.model)
-        self._most = min(IDEALS, min(LATTICE_BYTES, linear.settings.memory_budget) // each)
-        self._reach = FIRST_REACH
+        self._most = min(EFFORT.ideals, min(EFFORT.lattice_bytes, linear.settings.memory_budget) // each)
+        self._reach = EFFORT.first_reach
 
     def run(self, steps: int, most_idle: int) -> None:
         """Try random orders for about so many steps, or until so many in a row have failed."""
@@ -113,7 +148,7 @@ class BorderSearch(Generic[Chain]):
         """Try one random order; return whether the chain has improved."""
         found = self.linear.search(self._blocks(), self._lattice)
         if found is None:
-            self._reach = max(LEAST_REACH, CLOSER * self._reach)
+            self._reach = max(EFFORT.least_reach, EFFORT.closer * self._reach)
         return bool(found)
 
     def _goes_on(self, end: int) -> bool:
@@ -135,25 +170,20 @@ class BorderSearch(Generic[Chain]):
     def _lattice(self, problem: Chain) -> Lattice | None:
         """Return the lattice of the blocks; None if it is too large."""
         settings, most = self.linear.settings, self._most
-        lattice = ideal_lattice(problem, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
-        if lattice is not None and lattice.size < ROOMY * self._most:
-            self._reach = min(WIDER * self._reach, float(self.linear.problem.n))
+        lattice = ideal_lattice(problem, most, ORDERS.covers_per_ideal * most, lambda: settings.expired)
+        if lattice is not None and lattice.size < EFFORT.roomy * self._most:
+            self._reach = min(EFFORT.wider * self._reach, float(self.linear.problem.n))
         return lattice
 
 
-WALKED, IDLE = 2_000, 60  # steps of moving borders for each supernode in the first round; failures in a row
-GROWTH = 3  # of the effort from round to round
-PATIENCE, ROUNDS = 60.0, 4  # seconds and rounds of a run without a time limit
-
-
 def patient(settings: Settings) -> Settings:
-    """Return the settings with a deadline: :data:`PATIENCE` seconds from now if there is none.
+    """Return the settings with a deadline: ``EFFORT.patience`` seconds from now if there is none.
 
     A run whose work must not depend on the clock gets none; it ends after a number of rounds.
     """
     if settings.deterministic or settings.deadline is not None:
         return settings
-    return settings.within(PATIENCE)
+    return settings.within(EFFORT.patience)
 
 
 class ChainImprovement(Generic[Chain]):
@@ -175,19 +205,23 @@ class ChainImprovement(Generic[Chain]):
         linear = self.linear
         if self._is_over or linear.stages is None or not len(linear.problem.nets.cost):
             return
-        effort = linear.problem.n * GROWTH**number
+        effort = linear.problem.n * EFFORT.growth**number
         if self.annealing.is_affordable:
             moves = SHIFTS_PER_NODE * effort
             found = self.annealing.run(linear.stages, linear.bound, moves, linear.settings)
             if found is not None:
                 linear.offer(*found)
-        self.borders.run(WALKED * effort, IDLE)
+        self.borders.run(EFFORT.walked * effort, EFFORT.idle)
 
     def run_on(self) -> None:
         """Improve the chain until the gap is closed or the time limit; without one with a default effort."""
         settings, number = self.linear.settings, 0
         unlimited, self.linear.settings = settings.deadline is None, patient(settings)
-        while not self._is_over and self.linear.stages is not None and not (unlimited and number == ROUNDS):
+        while (
+            not self._is_over
+            and self.linear.stages is not None
+            and not (unlimited and number == EFFORT.rounds)
+        ):
             self.run(number)
             number += 1
         self.linear.settings = settings

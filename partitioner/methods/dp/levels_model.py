@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline_tables import SLACK
+from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.dp.stages import Bools, behind_matters
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, meets
 from partitioner.problem.arrays import Floats, Ints

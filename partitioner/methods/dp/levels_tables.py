@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._levels_core import cut_costs, end_costs, members_of, segment_costs, sums_of
 from partitioner.methods.dp.lattice import (
@@ -34,7 +34,7 @@ from partitioner.methods.dp.levels_model import (
     layout_of,
 )
 from partitioner.methods.dp.pipeline_loads import least_work
-from partitioner.methods.dp.pipeline_tables import SLACK, PipelineTables, StateSpace, new_table
+from partitioner.methods.dp.pipeline_tables import PipelineTables, StateSpace, new_table
 from partitioner.methods.dp.stages import (
     Bools,
     DeviceStates,

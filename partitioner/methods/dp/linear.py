@@ -26,14 +26,34 @@ from partitioner.problem.orders import depth_first, random_order, reverse_postor
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 
-COVERS_PER_IDEAL = 12
-IDEALS_PER_SECOND = 1_000_000
-
-STEP_BUDGET = 600_000_000
-MOST_SINGLE_KINDS = 10
 MOST_NAMED = 10  # numbers in a note
 Chain = TypeVar("Chain", bound=ChainProblem)
 Judged = TypeVar("Judged", bound=ChainProblem, contravariant=True)
+
+
+@dataclass(frozen=True)
+class LinearEffort:
+    """How large lattices and tables may be.
+
+    Parameters
+    ----------
+    covers_per_ideal
+        The covers that arrays of a lattice hold for each ideal.
+    ideals_per_second
+        The ideals that are enumerated for each second of the time left.
+    step_budget
+        The steps after which no further order is tried.
+    most_single_kinds
+        The most kinds of a single device that a table over one order counts, as each doubles it.
+    """
+
+    covers_per_ideal: int = 12
+    ideals_per_second: int = 1_000_000
+    step_budget: int = 600_000_000
+    most_single_kinds: int = 10
+
+
+EFFORT = LinearEffort()
 
 
 @dataclass(frozen=True)
@@ -77,7 +97,7 @@ def lattice_within(
     limit = _max_ideals(problem, settings, model)
     limit = limit if most is None else min(limit, most)
     try:
-        return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
+        return ideal_lattice(problem, limit, EFFORT.covers_per_ideal * limit, lambda: settings.expired)
     except MemoryError:  # the process has less than the budget
         return None
 
@@ -99,15 +119,15 @@ def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAI
 
 def ideal_bytes(problem: Chain, model: ChainModel[Chain]) -> int:
     """Return the bytes of an ideal: each takes its states, its covers and 50 more bytes."""
-    return model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
+    return model.state_bytes(problem) + 8 * EFFORT.covers_per_ideal + 4 * len(problem.count) + 50
 
 
 def _max_ideals(problem: Chain, settings: Settings, model: ChainModel[Chain]) -> int:
     """Return how many ideals the budget and the time allow."""
     limit = settings.memory_budget // ideal_bytes(problem, model)
     if settings.deadline is not None:
-        limit = min(limit, int(settings.clock.left * IDEALS_PER_SECOND))
-    return max(0, min(limit, (2**31 - 1) // COVERS_PER_IDEAL))
+        limit = min(limit, int(settings.clock.left * EFFORT.ideals_per_second))
+    return max(0, min(limit, (2**31 - 1) // EFFORT.covers_per_ideal))
 
 
 def solve_linear(problem: ChainProblem, settings: Settings) -> Outcome:
@@ -161,7 +181,7 @@ class LinearSearch(Generic[Chain]):
     @property
     def done(self) -> bool:
         """Whether the gap is closed or a limit is reached."""
-        return self.closed or self.settings.expired or self.steps > STEP_BUDGET
+        return self.closed or self.settings.expired or self.steps > EFFORT.step_budget
 
     def attempt(self, order: Ints, cuts: Sequence[int] = ()) -> bool:
         """Solve one linear order, in which a known chain has its `cuts`; return whether the best improves."""
@@ -314,7 +334,7 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
 def _affordable(problem: Chain, relaxation: Relaxation, budget: int, model: ChainModel[Chain]) -> Chain:
     """Return the problem with fewer devices, so that a table over one order fits the memory budget.
 
-    Of kinds with one device at most :data:`MOST_SINGLE_KINDS` are kept, because they double the table each.
+    Of kinds with one device at most ``EFFORT.most_single_kinds`` are kept, because each doubles the table.
     Slow devices are left out first; none is left out if every device must be used.
     """
     if problem.limits.all_devices:
@@ -322,6 +342,6 @@ def _affordable(problem: Chain, relaxation: Relaxation, budget: int, model: Chai
     count = problem.count.copy()
     while model.state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
         count[np.where(count > 1, relaxation.time_price, np.inf).argmin()] //= 2
-    while (count == 1).sum() > MOST_SINGLE_KINDS:
+    while (count == 1).sum() > EFFORT.most_single_kinds:
         count[np.where(count == 1, relaxation.time_price, np.inf).argmin()] = 0
     return replace(problem, count=count)

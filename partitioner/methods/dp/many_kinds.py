@@ -29,90 +29,55 @@ from partitioner.methods.dp._many_kinds_core import (
     Threshold,
     enter,
     expand,
-    fill_weights,
-    improve_prices,
 )
 from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
+from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
 from partitioner.methods.dp.table import growth_of
 from partitioner.methods.dp.turned import turned_chain, turned_stages
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Part, Settings
 from partitioner.methods.units import load_unit
-from partitioner.problem.arrays import Bools, Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.arrays import Bools
 from partitioner.problem.variants import ChainProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
-MOST_ENTRIES = 20_000_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
-ROUNDS, FURTHER_ROUNDS = 150, 40
-EFFORT, FURTHER_EFFORT = 60_000_000, 16_000_000  # entries x rounds
-FIRST_STEP, LAST_STEP = 0.3, 0.01
 
-
-class SetPrices(NamedTuple):
-    """The prices for each set of kinds, the set of kinds in bits: R sets, or one row for every set.
+@dataclass(frozen=True)
+class ManyKindsEffort:
+    """How wide searches are, and how many prices are tried.
 
     Parameters
     ----------
-    present
-        Shape (R, K): whether each kind is in the set.
-    time, memory
-        Shape (R, K): the prices.
-    weight
-        Shape (R, n): the least cost of each supernode on any kind of the set, infinity if none may run it.
+    first_width, wider
+        Partial chains of each level in the first searches, and the factor for the next ones.
+    fine, wide, later
+        Fractions of the value: the least step below it where loads have no unit; intervals that are halved;
+        and how far below the value searches look after the first ones.
+    trials
+        The searches of one width and direction that aim at a better bound.
+    unit_slack
+        The fraction of a unit of loads by which a bound may exceed a multiple of it through rounding.
+    most_chains
+        The partial chains that are extended in all searches of a run without a time limit.
+    slice, most_known
+        Extensions between two readings of the clock, and thresholds whose prices are kept; neither changes a
+        result.
     """
 
-    present: Bools
-    time: Floats
-    memory: Floats
-    weight: Floats
-
-    @property
-    def by_set(self) -> bool:
-        """Whether every set of kinds has a row."""
-        return len(self.time) > 1
-
-
-def prices_of(problem: Problem, relaxation: Relaxation) -> SetPrices:
-    """Return prices for every set of kinds; one row, those of the relaxation, if the sets are too many."""
-    kinds, work = len(problem.count), problem.work()
-    present = np.ones((1, kinds), dtype=bool)
-    if kinds <= 16 and kinds * problem.n << kinds <= MOST_ENTRIES:
-        present = (np.arange(1 << kinds)[:, None] >> np.arange(kinds)) & 1 == 1
-    time = np.tile(relaxation.time_price, (len(present), 1))
-    memory = np.tile(relaxation.memory_price, (len(present), 1))
-    rounds = min(ROUNDS, EFFORT // (len(present) * work.size))
-    return _priced(problem, work, present, time, memory, rounds)
+    first_width: int = 100
+    wider: int = 5
+    fine: float = 0.001
+    wide: float = 0.02
+    later: float = 0.1
+    trials: int = 3
+    unit_slack: float = 1e-6
+    most_chains: int = 6_000_000
+    slice: int = 2_000_000
+    most_known: int = 8
 
 
-def prices_within(problem: Problem, prices: SetPrices, load: float) -> SetPrices:
-    """Return prices for stages of at most this load: kinds on which a supernode takes more do not count."""
-    work = problem.work()
-    fits = np.where(work <= load, work, np.inf)
-    if (fits == work).all():
-        return prices
-    rounds = min(FURTHER_ROUNDS, FURTHER_EFFORT // (len(prices.present) * work.size))
-    return _priced(problem, fits, prices.present, prices.time, prices.memory, rounds)
-
-
-def _priced(
-    problem: Problem, work: Floats, present: Bools, time: Floats, memory: Floats, rounds: int
-) -> SetPrices:
-    """Return the prices with the weights that follow, improved where time alone has prices."""
-    work = np.ascontiguousarray(work)
-    if len(present) > 1 and not memory.any():
-        best, steps = time.copy(), np.geomspace(FIRST_STEP, LAST_STEP, rounds)
-        improve_prices(time.copy(), best, work, problem.count, present, steps)
-        time = best
-    weight = np.empty((len(present), problem.n))
-    fill_weights(time, memory, work, problem.size, present, weight)
-    return SetPrices(present, time, memory, weight)
-
-
-SLICE = 2_000_000  # extensions that may be made between two readings of the clock
-MOST_KNOWN = 8  # thresholds whose prices are kept
-MOST_CHAINS = 6_000_000  # partial chains that are extended in all searches of a run without a time limit
+EFFORT = ManyKindsEffort()
 
 
 class LevelTrace(NamedTuple):
@@ -186,12 +151,12 @@ class LevelSearch:
     def _exhausted(self) -> bool:
         """Whether the chains are too many for a run that counts them."""
         counted = self.settings.deadline is None or self.settings.deterministic
-        return counted and self.chains > MOST_CHAINS
+        return counted and self.chains > EFFORT.most_chains
 
     def _threshold(self, load: float) -> Threshold:
         """Return the arrays of a threshold; its prices know which supernodes no longer fit a kind."""
         if load not in self.known:
-            if len(self.known) == MOST_KNOWN:
+            if len(self.known) == EFFORT.most_known:
                 self.known.clear()
             self.known[load] = prices_within(self.problem, self.prices, load)
         return _threshold(self.problem, self.known[load], load)
@@ -206,7 +171,7 @@ class LevelSearch:
         while at < old.room:
             if self.settings.expired or self._exhausted:
                 raise Stopped
-            end = min(at + SLICE // least + 1, old.room)
+            end = min(at + EFFORT.slice // least + 1, old.room)
             reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)
             self.chains += reached - at
             at = reached
@@ -306,14 +271,6 @@ def _threshold(problem: ChainProblem, prices: SetPrices, load: float) -> Thresho
     )
 
 
-FIRST_WIDTH, WIDER = 100, 5
-FINE = 0.001  # of the value: the least step below it where loads have no unit
-WIDE = 0.02  # of the value: intervals that are halved
-LATER = 0.1  # of the value: how far below it searches look after the first ones
-TRIALS = 3  # searches of one width that aim at a better bound
-SLACK = 1e-6
-
-
 class LevelEffort(NamedTuple):
     """The effort of one search.
 
@@ -351,7 +308,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         unit = load_unit(problem)
         self.unit = unit if unit.is_integer() else 0.0  # sums of whole numbers are exact
         if self.unit and np.isfinite(self.bound):
-            self.bound = float(np.ceil(self.bound / self.unit - SLACK) * self.unit)
+            self.bound = float(np.ceil(self.bound / self.unit - EFFORT.unit_slack) * self.unit)
         self.ways = [LevelSearch(each, relaxation, settings) for each in (problem, turned_chain(problem))]
 
     @property
@@ -361,17 +318,17 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
 
     def run(self) -> None:
         """Search with ever wider levels until the bracket is closed or a limit is reached."""
-        width, widest = FIRST_WIDTH, min(way.widest for way in self.ways)
+        width, widest = EFFORT.first_width, min(way.widest for way in self.ways)
         try:
             while not self.over:
                 most = min(width, widest)
                 for backwards in (False, True):
-                    self.ask_by(self._descending(width > FIRST_WIDTH), LevelEffort(backwards, most))
+                    self.ask_by(self._descending(width > EFFORT.first_width), LevelEffort(backwards, most))
                 for backwards in (False, True):
                     self.ask_by(self._raising(), LevelEffort(backwards, most, exact=True))
                 if width >= widest:
                     return
-                width *= WIDER
+                width *= EFFORT.wider
         except Stopped:
             return
 
@@ -402,14 +359,14 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         def rule(asked: Asked | None) -> float | None:
             nonlocal step, last
             if asked is None:
-                self.low = max(self.low, (1 - LATER) * self.value) if later else self.low
+                self.low = max(self.low, (1 - EFFORT.later) * self.value) if later else self.low
             elif not asked.improved and not asked.decision.complete and asked.threshold >= last:
                 return None
             else:
                 step = step + 1 if asked.improved else 0
                 self.low = self.bound if asked.decision.complete else self.low
             value, last = self.value, self._below(0)
-            halved = WIDE * value < value - self.low < np.inf and (step or not later)
+            halved = EFFORT.wide * value < value - self.low < np.inf and (step or not later)
             load = self._whole(self.middle()) if halved else self._below(step)
             return load if load > self.low else last
 
@@ -417,7 +374,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
 
     def _raising(self) -> ThresholdRule:
         """Return the rule that halves the interval from the bound to a threshold that was not refuted."""
-        high, left = self.value, TRIALS
+        high, left = self.value, EFFORT.trials
 
         def rule(asked: Asked | None) -> float | None:
             nonlocal high, left
@@ -436,7 +393,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
             return UNLIMITED
         if step == 0:
             return self._whole(value - self.unit / 2) if self.unit else value * (1 - ROUNDING)
-        return max(self._whole(value - max(self.unit, FINE * value) * 2.0**step), self.bound)
+        return max(self._whole(value - max(self.unit, EFFORT.fine * value) * 2.0**step), self.bound)
 
     def _whole(self, load: float) -> float:
         """Return the largest load up to the given one that stages can have."""

@@ -14,7 +14,7 @@ the stages {2} of load 2, {8} on two devices of load 4 and {2} of load 2 are bes
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -154,10 +154,30 @@ def group_of(problem: PipelineProblem, kind: int) -> Ints:
     return np.asarray(index // max(1, int(pipeline.group[0, kind])))
 
 
-NEAR = 1.15
-FLAT_SHARE = 0.3  # of the time left, for the problem on equal links
-ORDERS_SAVED = 4
 MERGED = "free nodes were merged, which keeps the ideals few but may lose the optimum"
+
+
+@dataclass(frozen=True)
+class PipelineEffort:
+    """How the steps of the method share the time.
+
+    Parameters
+    ----------
+    near
+        A value within this factor of the bound lets thresholds rise from the bound, else the first one is
+        just below the value.
+    flat_share
+        The share of the time left for the problem on equal links, and for a first pipeline of a batch.
+    orders_saved
+        The divisor of the number of linear orders over levels, where each takes longer.
+    """
+
+    near: float = 1.15
+    flat_share: float = 0.3
+    orders_saved: int = 4
+
+
+EFFORT = PipelineEffort()
 
 
 def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
@@ -221,7 +241,7 @@ def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
 def _flat_outcome(flat: PipelineProblem, settings: Settings) -> Outcome:
     """Return the best pipeline on the fastest links, found in a part of the time."""
     left = settings.seconds_left
-    early = settings if left is None else settings.within(FLAT_SHARE * left)
+    early = settings if left is None else settings.within(EFFORT.flat_share * left)
     return _coarse_first(flat, replace(early, incumbent=None))
 
 
@@ -300,7 +320,7 @@ def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Sett
     if not is_large(largest):
         return settings
     left = settings.seconds_left
-    early = settings if left is None else settings.within(FLAT_SHARE * left)
+    early = settings if left is None else settings.within(EFFORT.flat_share * left)
     found = best_linear(largest, relaxation, replace(early, incumbent=None), model_for(largest)).stages
     starts = [stages for stages in (settings.incumbent, found) if stages is not None]
     best = min(starts, key=lambda stages: pipeline_value(problem, stages), default=None)
@@ -317,7 +337,7 @@ def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outco
 def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
     """Return the settings, with fewer linear orders if devices are in levels, as each takes longer."""
     levels = len(problem.pipeline.slowdown) > 0
-    return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
+    return replace(settings, orders=-(-settings.orders // EFFORT.orders_saved)) if levels else settings
 
 
 def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[PipelineProblem]:
@@ -360,7 +380,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     if len(problem.pipeline.slowdown):
         low = max(low, bound_without_levels(linear, lattice))
     bracket = model.bracket(tables, settings, low, linear.value)
-    far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
+    far = np.isfinite(linear.value) and linear.value > EFFORT.near * linear.bound
     bracket.narrow(from_top=far and low == linear.bound)
     stages, value = bracket.stages or linear.stages, bracket.value
     bound, infeasible = bracket.bound, bracket.complete and stages is None

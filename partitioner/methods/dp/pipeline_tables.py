@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._stages_core import NOWHERE
 from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
@@ -163,9 +163,6 @@ class BatchBracket(TableBracket):
         largest, total = float(loads.max(initial=0.0)), float(loads.sum())
         rest = min(largest, high) * (1 - ROUNDING)
         self.intervals.split(interval, rest, total * (1 - ROUNDING), self.value)
-
-
-SLACK = 1e-9
 
 
 class PipelineTables:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.dp._sparse_core import (
     COUNT,
     CUT,
@@ -40,11 +41,48 @@ from partitioner.methods.dp.sparse_tables import (
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints
 
-STEPS, TRIED = 200_000, 400_000  # steps and pipelines between two readings of the clock
-FIRST_ROOM, MOST_STAGES, MOST_PARTIAL = 1 << 14, 1 << 23, 1 << 22
-ROUNDS, FIRST_STEP, LAST_STEP, STEEPEST = 25, 0.5, 0.02, 3.0  # of the prices
-LEAST_PRICE = 1e-3  # of the mean price
-SLACK = 1e-9
+
+@dataclass(frozen=True)
+class SparseEffort:
+    """How many prices are tried and how many pipelines are kept.
+
+    Parameters
+    ----------
+    quick, widths
+        The pipelines that each ideal keeps, in one round after another: for one linear order, and for all
+        ideals.
+    untimed
+        The rounds for all ideals in a run without a limit of time.
+    close
+        A bracket of less than this fraction of the value is not halved again in the same round.
+    rounds, first_step, last_step, steepest
+        How often prices change; by which factor for a kind that is needed twice as often as there are
+        devices, at first and at last; and the largest such excess that counts.
+    least_price
+        The least first price, as a fraction of the mean one.
+    listed, tried
+        Steps of the list and pipelines between two readings of the clock; they change no result without one.
+    room, most_stages, most_partial
+        Stages and pipelines that arrays hold at first, and that they hold at most.
+    """
+
+    quick: tuple[int, ...] = (60,)
+    widths: tuple[int, ...] = (60, 400, 2_500, 15_000)
+    untimed: int = 3
+    close: float = 1e-4
+    rounds: int = 25
+    first_step: float = 0.5
+    last_step: float = 0.02
+    steepest: float = 3.0
+    least_price: float = 1e-3
+    listed: int = 200_000
+    tried: int = 400_000
+    room: int = 1 << 14
+    most_stages: int = 1 << 23
+    most_partial: int = 1 << 22
+
+
+EFFORT = SparseEffort()
 
 
 class SparseDecider:
@@ -99,11 +137,11 @@ class SparseDecider:
         demand = StageDemand(
             threshold, tables.widest, tables.lightest, tables.remaining, tables.above, tables.open
         )
-        found, at = empty_stages(lattice.size, len(tables.model.ends.link), FIRST_ROOM), 0
+        found, at = empty_stages(lattice.size, len(tables.model.ends.link), EFFORT.room), 0
         while at < lattice.size - 1:
             self._look()
-            at, full = list_within(lattice, model, demand, target, found, at, lattice.size - 1, STEPS)
-            if full and len(found.to) >= MOST_STAGES:
+            at, full = list_within(lattice, model, demand, target, found, at, lattice.size - 1, EFFORT.listed)
+            if full and len(found.to) >= EFFORT.most_stages:
                 return None
             found = found.grown() if full else found
         self.tried += int(found.first[-2])
@@ -122,7 +160,7 @@ class SparseDecider:
         """
         count = self.problem_count
         price, best, near = self._first_prices(threshold), None, -1.0
-        for step in np.geomspace(FIRST_STEP, LAST_STEP, ROUNDS):
+        for step in np.geomspace(EFFORT.first_step, EFFORT.last_step, EFFORT.rounds):
             self._look()
             least_prices(stages, price, least)
             need = float(least[0, 0].min()) / float(price @ count)
@@ -135,7 +173,7 @@ class SparseDecider:
             if self._is_sound(stages, chosen, used):
                 return price, Decision(self._stages(stages, chosen.tolist()))
             excess = np.divide(used, count, out=np.zeros(len(count)), where=count > 0) - 1
-            price = price * np.exp(step * np.clip(excess, -1.0, STEEPEST))
+            price = price * np.exp(step * np.clip(excess, -1.0, EFFORT.steepest))
         assert best is not None
         least_prices(stages, best, least)
         return best, None
@@ -144,7 +182,7 @@ class SparseDecider:
         price = self._shares(threshold)
         mean = float(price[self.problem_count > 0].mean())
         price = np.ones_like(price) if mean <= 0 or not np.isfinite(mean) else price / mean
-        return np.maximum(price, LEAST_PRICE)
+        return np.maximum(price, EFFORT.least_price)
 
     def _cheapest(self, stages: StageList, price: Floats, least: Floats) -> Ints:
         chosen = np.empty(self.tables.problem.n, np.int64)
@@ -167,14 +205,14 @@ class SparseDecider:
         """Extend the best pipelines of each ideal."""
         tables, ideals = self.tables, self.tables.lattice.size
         total = float(price @ self.problem_count)
-        pool = empty_pool(ideals, len(tables.counts.guard), FIRST_ROOM, width)
+        pool = empty_pool(ideals, len(tables.counts.guard), EFFORT.room, width)
         at, state = np.zeros(3, np.int64), -1
         enter_root(pool, at, total, (1 << len(tables.model.ends.link)) - 1)
         while state != DONE:
             self._look()
-            state = extend(stages, tables.counts, price, least, total, pool, at, width, TRIED)
+            state = extend(stages, tables.counts, price, least, total, pool, at, width, EFFORT.tried)
             if state == FULL:
-                if len(pool.mask) >= MOST_PARTIAL:
+                if len(pool.mask) >= EFFORT.most_partial:
                     return UNKNOWN
                 pool = pool.grown()
                 refill(pool, int(at[COUNT]))
@@ -213,11 +251,6 @@ class SparseDecider:
             raise Stopped
 
 
-QUICK, WIDTHS = (60,), (60, 400, 2_500, 15_000)  # pipelines that each ideal keeps, in one round after another
-UNTIMED = 3  # rounds without a limit of time
-CLOSE = 1e-4  # of the value: brackets that are not halved again
-
-
 @dataclass(eq=False)
 class SparseBracket(Bracket[int]):
     """A bracket of the best pipeline of a lattice, searched with little effort.
@@ -244,7 +277,7 @@ class SparseBracket(Bracket[int]):
     stages: list[Part] | None = None
     steps: int = 0
     complete: bool = field(default=False, init=False)
-    widths: tuple[int, ...] = field(default=QUICK, init=False)
+    widths: tuple[int, ...] = field(default=EFFORT.quick, init=False)
 
     def __post_init__(self) -> None:
         self.decider = SparseDecider(self.tables, self.settings)
@@ -298,7 +331,7 @@ class SparseBracket(Bracket[int]):
                 from_top = False
             elif at_top:
                 return None
-            near = self.value - self.low <= CLOSE * self.value
+            near = self.value - self.low <= EFFORT.close * self.value
             at_top = from_top or near or bool(np.isinf(self.value))
             return self.just_below() if at_top else self.middle()
 
@@ -311,4 +344,4 @@ class ThoroughSparseBracket(SparseBracket):
     def __post_init__(self) -> None:
         super().__post_init__()
         timed = self.settings.deadline is not None and not self.settings.deterministic
-        self.widths = WIDTHS if timed else WIDTHS[:UNTIMED]
+        self.widths = EFFORT.widths if timed else EFFORT.widths[: EFFORT.untimed]

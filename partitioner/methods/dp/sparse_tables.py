@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -187,9 +188,29 @@ def packed(most: Ints, exact: bool) -> DeviceCounts:
     return DeviceCounts(word, shift, most, ones, np.array(guard, dtype=np.int64), exact)
 
 
-MOST_STATES, MOST_GROUPS = 20_000, 30  # states and pairs of groups of a table; groups in a mask
-MOST_WINDOW = 6  # supernodes of a short stage
-BYTES_PER_IDEAL = 40_000
+@dataclass(frozen=True)
+class SparseLimits:
+    """Where the search without a table is used.
+
+    Parameters
+    ----------
+    most_states
+        A table of more states of devices, times pairs of groups, is not filled.
+    most_groups
+        The most groups, each of which is a bit of a mask.
+    most_window
+        The supernodes of a short stage: tensors that pass over as few have a known end beside a longer one.
+    bytes_per_ideal
+        The bytes that the search is taken to need for each ideal.
+    """
+
+    most_states: int = 20_000
+    most_groups: int = 30
+    most_window: int = 6
+    bytes_per_ideal: int = 40_000
+
+
+LIMITS = SparseLimits()
 
 
 class SparseTables:
@@ -253,18 +274,18 @@ def is_large(problem: PipelineProblem) -> bool:
 
 def can_do_without(problem: PipelineProblem) -> bool:
     """Whether there is a search without a table of all sets of devices."""
-    levels, many = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > MOST_GROUPS
+    levels, many = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > LIMITS.most_groups
     return problem.measure is not Measure.BATCH and not (levels or many)
 
 
 def has_many_states(problem: PipelineProblem) -> bool:
     """Whether a table of all sets of devices, and of pairs of groups, is too large."""
-    return state_count(problem) * max(1, len(problem.pipeline.link)) ** 2 > MOST_STATES
+    return state_count(problem) * max(1, len(problem.pipeline.link)) ** 2 > LIMITS.most_states
 
 
 def ideal_bytes(_: Problem) -> int:
     """Return the bytes that a search takes for each ideal, about."""
-    return BYTES_PER_IDEAL
+    return LIMITS.bytes_per_ideal
 
 
 def _extremes(problem: PipelineProblem) -> DeviceStates:
@@ -291,7 +312,7 @@ def _window(problem: PipelineProblem, lattice: Lattice) -> int:
         return 0
     rank = lattice.rank[pins.items]
     span = np.maximum.reduceat(rank, pins.start[:-1]) - np.minimum.reduceat(rank, pins.start[:-1]) - 1
-    return int(span[span <= MOST_WINDOW].max(initial=0))
+    return int(span[span <= LIMITS.most_window].max(initial=0))
 
 
 def _closures(problem: PipelineProblem, lattice: Lattice) -> tuple[Ints, Ints]:

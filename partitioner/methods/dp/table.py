@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp.arrays import ChainSearchSpec, ChainTable, StageModel
 from partitioner.methods.dp.kernel import sweep
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
@@ -16,7 +16,6 @@ from partitioner.problem.problem import Problem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 BYTES_PER_STATE = 13
-SLACK = 1e-9
 
 
 def state_count(problem: Problem) -> int:

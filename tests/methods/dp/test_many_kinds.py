@@ -81,9 +81,8 @@ def test_each_direction_alone_decides_about_thresholds(seeds: range) -> None:
 @pytest.mark.parametrize("seeds", [range(8000, 8025), slow(range(8025, 8600))])
 def test_narrow_levels_keep_bounds_true(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one or three chains a level and few in all: never below the oracle, the bound never above."""
-    monkeypatch.setattr(many_kinds, "FIRST_WIDTH", 1)
-    monkeypatch.setattr(many_kinds, "WIDER", 3)
-    monkeypatch.setattr(many_kinds, "MOST_CHAINS", 60)
+    little = replace(many_kinds.EFFORT, first_width=1, wider=3, most_chains=60)
+    monkeypatch.setattr(many_kinds, "EFFORT", little)
     open_cases = 0
     for seed in seeds:
         found = random_search(seed)

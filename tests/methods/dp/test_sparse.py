@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def test_equals_exhaustive_search(
     features: str, count: int, path: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every case is searched without a table; where tensors pass between neighbours, all plans are proven."""
-    monkeypatch.setattr(tables, "MOST_STATES", 0)
+    monkeypatch.setattr(tables, "LIMITS", replace(tables.LIMITS, most_states=0))
     feasible, proven = agree(range(count), features, path)
     assert feasible > count // 5
     assert proven > 0.8 * feasible

@@ -22,13 +22,13 @@ from partitioner.methods.bounds.fill_drain.arrays import (
     spine_of,
 )
 from partitioner.methods.bounds.fill_drain.kernel import STREAM, TURNS, WAYS, sweep
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import lattice_within
 from partitioner.methods.dp.passes.tables import read_of_node
 from partitioner.methods.dp.pipeline import model_for
-from partitioner.methods.dp.pipeline_tables import SLACK, PipelineTables
+from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp.arrays import Ints32
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.dp.passes.kernel import SUM, sweep
 from partitioner.methods.dp.pipeline_tables import StateSpace, new_table, stages_in
 from partitioner.methods.dp.stages import StageLimits, is_bound, stage_limits_of
-from partitioner.methods.dp.table import SLACK, has_earlier_pin
+from partitioner.methods.dp.table import has_earlier_pin
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Bools, Floats, Ints
