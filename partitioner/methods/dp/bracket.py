@@ -223,18 +223,22 @@ class _Costly(Exception):  # noqa: N818 - not an error
 class TableEffort:
     """How thresholds rise and the bracket is halved before a table finds the optimum.
 
-    The fields from `first_slice` on are about seconds and change no result without a time limit.
+    The sentences on steps say how those of the 16 published workloads together, 10.9 million, change with half
+    and with twice the value (``scripts/effort_fields.py``). The fields from `first_slice` on are about seconds
+    and change no result without a time limit.
 
     Parameters
     ----------
     first_step, highest
         The first step above the bound as a fraction of it, which doubles with each question, and the largest.
-    narrow, bisections
-        A bracket of less than this fraction of the value is not halved any more, nor one that was halved that
-        often.
+        Steps: +0.4 and -0.6 % for the first; not reached by any workload.
+    narrow
+        A bracket of less than this fraction of the value is not halved any more. Steps: -27 and -1 %.
+    bisections
+        A bracket that was halved that often is not halved any more. Not reached by any workload.
     least_cost
         The steps that a table of all loads in the bracket may always take; it may take three times as many as
-        the last question if these are more.
+        the last question if these are more. Steps: -2 and +3 %.
     first_slice, most_slice
         The steps between two readings of the clock, at first and at most.
     look, least_look, growth

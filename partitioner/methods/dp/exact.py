@@ -243,7 +243,9 @@ class Rung:
     effort
         How long it takes.
     won
-        What is lost without it, measured by ``scripts/ladder_rungs.py``.
+        On how many of the workloads where it was tried something is lost without it, and what: a value, a bound
+        or three times the seconds. Measured by ``scripts/ladder_rungs.py`` under 10 s on the published workloads,
+        those in ``instances/``, every 16th line balancing and assignment of workers, and pools of unlike devices.
     """
 
     name: str
@@ -254,20 +256,62 @@ class Rung:
 
 
 LADDER: tuple[Rung, ...] = (
-    Rung("linear orders", lambda _: True, _orders, "12 orders and refinements, 2 before many kinds", ""),
-    Rung("many kinds, free transfers", lambda c: c.many and not c.paid, _many_kinds, "until it ends", ""),
-    Rung("few ideals", lambda _: True, _few_ideals, "up to 200,000 ideals", ""),
+    Rung(
+        "linear orders",
+        lambda _: True,
+        _orders,
+        effort="12 orders and refinements; 2 before many kinds",
+        won="8 of 71: better values on 4 NASNet and ARC111 networks and 4 operator graphs, two of them proofs",
+    ),
+    Rung(
+        "many kinds, free transfers",
+        lambda climb: climb.many and not climb.paid,
+        _many_kinds,
+        effort="ever wider, until it proves the optimum or the run must end",
+        won="5 of 5 assignments of workers: a proof, or the same one 5 to 20 times sooner",
+    ),
+    Rung(
+        "few ideals",
+        lambda _: True,
+        _few_ideals,
+        effort="up to 200,000 ideals",
+        won="34 of 66: 31 published workloads and instances are proven in 0.1 to 2.4 s, else in 0.8 to 105 s",
+    ),
     Rung(
         "anytime search, first rounds",
-        lambda c: not c.many and c.problem.coarser is None,
+        lambda climb: not climb.many and climb.problem.coarser is None,
         _early,
-        "3 rounds, 30 % of the time, at most 10 s",
-        "",
+        effort="3 rounds, 30 % of the time, at most 10 s",
+        won="12 of 20: better values on 5 line balancings and networks, 6 proofs in 0.2 to 0.7 s for 6 to 8 s",
     ),
-    Rung("all ideals", lambda _: True, _all_ideals, "the memory budget, 60 % of the time", ""),
-    Rung("coarser problem", lambda c: c.problem.coarser is not None, _coarser, "its own ladder", ""),
-    Rung("many kinds, paid transfers", lambda c: c.many and c.paid, _by_levels, "half of the time", ""),
-    Rung("anytime search", lambda _: True, _beyond, "the rest of the time", ""),
+    Rung(
+        "all ideals",
+        lambda _: True,
+        _all_ideals,
+        effort="as many as the memory budget holds, 60 % of the time left",
+        won="2 of 15: higher bounds on Inception-v3; without a limit of time it is the proof",
+    ),
+    Rung(
+        "coarser problem",
+        lambda climb: climb.problem.coarser is not None,
+        _coarser,
+        effort="a ladder of its own",
+        won="1 of 1: the proof on the operator graph of GNMT, bound 44.9 for 26.8",
+    ),
+    Rung(
+        "many kinds, paid transfers",
+        lambda climb: climb.many and climb.paid,
+        _by_levels,
+        effort="half of the time left",
+        won="PAID",
+    ),
+    Rung(
+        "anytime search",
+        lambda _: True,
+        _beyond,
+        effort="until the run must end",
+        won="5 of 12: better values or bounds on NASNet, ARC111 and MUKHERJE",
+    ),
 )
 
 
