@@ -223,9 +223,9 @@ class _Costly(Exception):  # noqa: N818 - not an error
 class TableEffort:
     """How thresholds rise and the bracket is halved before a table finds the optimum.
 
-    The sentences on steps say how those of the 16 published workloads together, 10.9 million, change with half
-    and with twice the value (``scripts/effort_fields.py``). The fields from `first_slice` on are about seconds
-    and change no result without a time limit.
+    The sentences on steps say how those of the 16 published workloads together, 10.9 million, change with
+    half and with twice the value (``scripts/effort_fields.py``). The fields from `first_slice` on are about
+    seconds and change no result without a time limit.
 
     Parameters
     ----------
