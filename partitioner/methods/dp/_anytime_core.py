@@ -262,7 +262,7 @@ def search(graph, model, demand, pool, work, at, limits):
         at[EXPANDED] += 1
         at[STEPS] += 1 + len(graph.order) // ENTERED
         _enter(graph, model, demand, pool, work, state)
-        if _stages(graph, model, demand, pool, work, at, limits, state, level):
+        if _stages(graph, model, demand, pool, work, at, limits, (state, level)):
             return FOUND
     return EXHAUSTED
 
@@ -304,12 +304,13 @@ def _enter(graph, model, demand, pool, work, state):
 
 
 @njit(cache=True)
-def _stages(graph, model, demand, pool, work, at, limits, state, level):
+def _stages(graph, model, demand, pool, work, at, limits, place):
     """Enumerate the stages that start at a state; return whether one completes the chain.
 
     Helpers that are called for every step take plain arrays and are inlined, because passing tuples of arrays
     takes more time than they do.
     """
+    state = place[0]
     after_start, after, hashes = graph.after_start, graph.after, graph.hash
     net_start, net_of, pins, cost, source = model.net_start, model.net, model.pins, model.cost, model.source
     times, sizes, memory = model.work, model.size, model.memory
@@ -393,7 +394,7 @@ def _stages(graph, model, demand, pool, work, at, limits, state, level):
                     larger = True
                     break
             if not larger:
-                found += _remember(demand, pool, work, at, state, level, depth, k, used)
+                found += _remember(demand, pool, work, at, place, depth, k, used)
         if at[LAST] >= 0:
             at[STEPS] += steps
             return True
@@ -403,19 +404,20 @@ def _stages(graph, model, demand, pool, work, at, limits, state, level):
 
 
 @njit(cache=True)
-def _remember(demand, pool, work, at, state, level, depth, k, used):
+def _remember(demand, pool, work, at, place, depth, k, used):
     """Enter the state after the stage, unless a state with the same ideal leaves as many devices."""
+    state, level = place
     new = at[COUNT]
     pool.ideal[new, :] = pool.ideal[state]
     for d in range(depth):
         v = work.candidate[work.position[d] - 1]
         pool.ideal[new, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
     key = work.key[depth]
-    place = slot_of(pool, key, pool.ideal[new])
-    if dominated(pool, demand.left, pool.slot[place], used):
+    slot = slot_of(pool, key, pool.ideal[new])
+    if dominated(pool, demand.left, pool.slot[slot], used):
         return 0
     pool.key[new], pool.used[new], pool.kind[new], pool.parent[new] = key, used, k, state
-    pool.alike[new], pool.slot[place] = pool.slot[place], new
+    pool.alike[new], pool.slot[slot] = pool.slot[slot], new
     pool.one[new] = pool.other[new] = -1
     pool.priority[new] = work.weight[depth, 0]
     at[COUNT] = new + 1

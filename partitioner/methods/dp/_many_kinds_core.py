@@ -358,18 +358,18 @@ def fill_weights(price, memory_price, work, size, present, weight):
 
 
 @njit(cache=True, nogil=True)
-def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
+def expand(net, bar, old, span, new, count, tables, last_level):
     """Extend partial chains `first`, `first` + 1, ... of `old` by one supernode each way; fill `new`.
 
     Parameters
     ----------
     net, bar
         See :mod:`partitioner.methods.dp._many_kinds_core`.
-    old, first, rows
-        The partial chains, and the range of those to extend.
+    old, span
+        The partial chains, and the first and the end of those to extend.
     new, count
         The extended chains, and how many of them there are before.
-    slots, closed
+    tables
         Hash tables of the rows of `new`, and of the rows of `old` whose last stage was closed; -1 is free.
     last_level
         Whether one more supernode completes a chain; then only chains within the threshold are kept.
@@ -377,9 +377,10 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
     Returns
     -------
     tuple of int
-        The chain of `old` to continue with, and how many there are in `new`. Fewer than `rows` are
-        extended if arrays are full.
+        The chain of `old` to continue with, and how many there are in `new`. Fewer than the
+        span are extended if arrays are full.
     """
+    (first, rows), (slots, closed) = span, tables
     work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.most
     communication, growth, code = net.communication, net.growth, net.code
     threshold, weight, capacity = bar.load, bar.weight, bar.capacity

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from partitioner.base.compiled import njit
@@ -11,9 +13,60 @@ from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp._crossing_core import joint_transfers
 from partitioner.methods.dp._stages_core import DEPTH, LISTED, WEIGHTS, list_stages, new_walk, spread, takes
+from partitioner.problem.arrays import Bools, Floats
 
 SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
 COUNT, IDEAL, CUT = range(3)  # entries of `at`: pipelines in the pool, the ideal to go on with, any left out
+
+
+class Entry(NamedTuple):
+    """A pipeline to be entered in a pool, see :class:`partitioner.methods.dp.sparse_tables.PartialPool`."""
+
+    ideal: int
+    last: int
+    mask: int | np.signedinteger[Any]
+    behind: int
+    spare: float
+    slack: float
+    parent: int
+    stage: int
+
+
+class DevicePrices(NamedTuple):
+    """The prices of devices.
+
+    Parameters
+    ----------
+    price, total
+        Shape (K,): the price of a device of each kind; and that of all devices.
+    least
+        What :func:`least_prices` writes.
+    """
+
+    price: Floats
+    total: float
+    least: Floats
+
+
+class Neighbours(NamedTuple):
+    """Work space for a stage by the groups of its neighbours, and how many of these there are.
+
+    Parameters
+    ----------
+    froms, goes
+        The groups that the stage before and the next one may be in.
+    load
+        Shape (G, G): its load.
+    moved, known
+        Shapes (G, G, G, 2) and (G,): costs of its transfers in and out by its own group, and whether they are
+        written.
+    """
+
+    froms: int
+    goes: int
+    load: Floats
+    moved: Floats
+    known: Bools
 
 
 @njit(cache=True)
@@ -26,8 +79,9 @@ def hash_of(ideal, last, used):
 
 
 @njit(cache=True)
-def enter(pool, at, width, ideal, last, used, mask, behind, spare, slack, parent, stage):
+def enter(pool, at, width, used, new):
     """Enter a pipeline, unless one with the same devices may go to as many groups; the pool has room."""
+    ideal, last, mask, slack = new.ideal, new.last, new.mask, new.slack
     if slack < pool.cutoff[ideal]:
         at[CUT] = 1
         return
@@ -50,11 +104,11 @@ def enter(pool, at, width, ideal, last, used, mask, behind, spare, slack, parent
         pool.slot[slot] = place
         pool.other[place], pool.head[ideal] = pool.head[ideal], place
         pool.members[ideal] += 1
-        pool.ideal[place], pool.last[place], pool.behind[place] = ideal, last, behind
+        pool.ideal[place], pool.last[place], pool.behind[place] = ideal, last, new.behind
         for w in range(len(used)):
             pool.used[place, w] = used[w]
-    pool.mask[place], pool.spare[place], pool.slack[place] = mask, spare, slack
-    pool.parent[place], pool.stage[place] = parent, stage
+    pool.mask[place], pool.spare[place], pool.slack[place] = mask, new.spare, slack
+    pool.parent[place], pool.stage[place] = new.parent, new.stage
     if pool.members[ideal] >= pool.check[ideal]:
         raise_cutoff(pool, ideal, width)
 
@@ -136,17 +190,15 @@ DONE, PAUSED, FULL = range(3)
 
 
 @njit(cache=True, nogil=True)
-def extend(stages, counts, price, least, total, pool, at, width, budget):
+def extend(stages, counts, prices, pool, at, width, budget):
     """Extend pipelines ideal by ideal, from the one in `at` on.
 
     Parameters
     ----------
     stages, counts
         The list of stages, and how devices are counted.
-    price, total
-        Shape (K,): the price of a device of each kind; and that of all devices.
-    least
-        What :func:`least_prices` writes.
+    prices
+        The prices of devices, and what pipelines still need.
     pool, at
         The pool, which is written, and the state of the search.
     width
@@ -159,6 +211,7 @@ def extend(stages, counts, price, least, total, pool, at, width, budget):
     int
         DONE: the full ideal is reached; PAUSED; or FULL: the pool must grow.
     """
+    price, total, least = prices.price, prices.total, prices.least
     last = least.shape[0] - 1
     kinds, words = len(price), len(counts.guard)
     rows = np.empty(width, np.int64)
@@ -212,7 +265,7 @@ def extend(stages, counts, price, least, total, pool, at, width, budget):
                 if counted:
                     used[counts.word[kinds]] += np.int64(1) << counts.shift[kinds]
                 behind = pool.behind[j] + copies
-                enter(pool, at, width, to, here, used, mask, behind, spare, slack, j, e)
+                enter(pool, at, width, used, Entry(to, here, mask, behind, spare, slack, j, e))
         at[IDEAL] += 1
     return DONE
 
@@ -326,19 +379,8 @@ def list_within(lattice, model, demand, target, found, first, last, budget):
             for i in range(listed):
                 known[:] = False
                 goes = 1 if rows.to[i] == last else groups
-                count, some = _add_stage(
-                    model,
-                    demand,
-                    rows,
-                    i,
-                    1 if start == 0 else groups,
-                    goes,
-                    load,
-                    moved,
-                    known,
-                    found,
-                    count,
-                )
+                near = Neighbours(1 if start == 0 else groups, goes, load, moved, known)
+                count, some = _add_stage(model, demand, rows, i, near, found, count)
                 if count < 0:
                     return start, True
                 steps += some
@@ -347,11 +389,12 @@ def list_within(lattice, model, demand, target, found, first, last, budget):
 
 
 @njit(cache=True, _nrt=False)
-def _add_stage(model, demand, rows, i, froms, goes, load, moved, known, found, count):
+def _add_stage(model, demand, rows, i, near, found, count):
     """Write listed stage `i` on every kind and number of devices; return the new count, and the steps taken.
 
     The count is -1 if there is no room.
     """
+    froms, goes, load, moved, known = near.froms, near.goes, near.load, near.moved, near.known
     costs, ends, memory_model = model.costs, model.ends, model.memory
     threshold, widest, communication = demand.threshold, demand.widest, costs.communication
     in_flight, versions, memory = memory_model.in_flight, memory_model.versions, memory_model.memory

@@ -172,7 +172,7 @@ class LevelSearch:
             if self.settings.expired or self._exhausted:
                 raise Stopped
             end = min(at + EFFORT.slice // least + 1, old.room)
-            reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)
+            reached, count = expand(self.network, bar, old, (at, end), new, count, (slots, closed), last)
             self.chains += reached - at
             at = reached
             if at < end:

@@ -21,6 +21,7 @@ from partitioner.methods.dp._sparse_core import (
     CUT,
     DONE,
     FULL,
+    DevicePrices,
     enter_root,
     extend,
     follow_prices,
@@ -204,13 +205,13 @@ class SparseDecider:
     def _searched(self, stages: StageList, price: Floats, least: Floats, width: int) -> Decision:
         """Extend the best pipelines of each ideal."""
         tables, ideals = self.tables, self.tables.lattice.size
-        total = float(price @ self.problem_count)
+        prices = DevicePrices(price, float(price @ self.problem_count), least)
         pool = empty_pool(ideals, len(tables.counts.guard), EFFORT.room, width)
         at, state = np.zeros(3, np.int64), -1
-        enter_root(pool, at, total, (1 << len(tables.model.ends.link)) - 1)
+        enter_root(pool, at, prices.total, (1 << len(tables.model.ends.link)) - 1)
         while state != DONE:
             self._look()
-            state = extend(stages, tables.counts, price, least, total, pool, at, width, EFFORT.tried)
+            state = extend(stages, tables.counts, prices, pool, at, width, EFFORT.tried)
             if state == FULL:
                 if len(pool.mask) >= EFFORT.most_partial:
                     return UNKNOWN
