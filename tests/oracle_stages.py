@@ -120,6 +120,7 @@ def loads_of_stages(
     for i, stage in enumerate(stages):
         kind, r = devices.kinds[stage.kind], len(stage.devices)
         factor = kind.transfer_factor if kind.pays_communication else 0.0
+        factor *= 0.5 if devices.route == "direct" else 1.0  # in and out share the time of one of them
         into[:, i] *= factor
         out[:, i] *= factor
         if row_of(graph, kind) is not None:

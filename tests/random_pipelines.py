@@ -103,7 +103,8 @@ def _devices(rng: np.random.Generator, graph: Graph, features: Collection[str], 
     models = str(rng.choice(COMMUNICATION_MODELS)), str(rng.choice(SYNCHRONISATIONS))
     apart, links = _apart(rng, kinds) if "groups" in features else ((), ())
     way = EXCHANGES[len(graph) % 3 == 0]
-    return Devices(kinds, models[0], wired, models[1], apart, links, way)
+    linked = len(graph) % 4 < 2 and all(kind.pays_communication for kind in kinds)
+    return Devices(kinds, models[0], wired, models[1], apart, links, way, "direct" if linked else "host")
 
 
 def _apart(

@@ -68,6 +68,17 @@ def size(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def rate(text: str) -> float:
+    """Return the bytes per second that a text says, such as ``25GB/s``, as argparse's `type`.
+
+    Examples
+    --------
+    >>> rate("25GB/s"), rate("2e9")
+    (25000000000.0, 2000000000.0)
+    """
+    return size(text.strip().removesuffix("/s"))
+
+
 def names(text: str) -> list[str]:
     """Return the names in a text that commas separate, as argparse's `type`."""
     return [word.strip() for word in text.split(",") if word.strip()]

@@ -12,7 +12,7 @@ from partitioner.cli.shared_arguments import PROFILE
 from partitioner.exports.expressible import expressible
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.formats.devices_in_place import changed, pooled
+from partitioner.formats.devices_in_place import changed, pooled, with_links
 from partitioner.formats.file_formats import PIPEDREAM, FileFormat, recognised
 from partitioner.formats.msr import workload_of
 from partitioner.formats.readers import read_foreign
@@ -24,6 +24,7 @@ from partitioner.workload.workload import Workload
 
 SIZES = ("accelerators", "memory", "cpus")
 MISSING = " = None"
+LINKS = ("peer_bandwidth", "exchange_bandwidth")  # options for files that take a bandwidth
 _PROFILE_OPTIONS = tuple(
     (argument, argument.keywords.get("dest", argument.name.removeprefix("--").replace("-", "_")))
     for argument in PROFILE.arguments
@@ -49,11 +50,17 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     file_format, content = recognised(options.workload)
     _check_format_options(options, file_format.name, file_format.options)
     _check_needed(options, file_format, planned)
+    given = _given(options, file_format.options)
+    if options.peer_bandwidth is not None:
+        given["bandwidth"] = options.peer_bandwidth
     try:
-        graph, devices = file_format.read(content, options.workload, **_given(options, file_format.options))
+        graph, devices = file_format.read(content, options.workload, **given)
     except OptionError as error:
         raise _as_typed(error, file_format) from error
-    return workload_of(options.workload, graph, chosen_devices(options, planned or devices))
+    devices = chosen_devices(options, planned or devices)
+    direct = options.peer_bandwidth is not None and options.route is None
+    linked = with_links(devices, graph, direct=direct, exchange_bandwidth=options.exchange_bandwidth)
+    return workload_of(options.workload, graph, linked)
 
 
 def read_constraints(
@@ -90,7 +97,18 @@ def read_transfers(options: argparse.Namespace, planned: Transfers | None = None
 
 
 def format_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of formats of files that the command line gives."""
+    """Return the options of formats of files that the command line gives.
+
+    Raises
+    ------
+    OptionError
+        If it gives bandwidths of links, which belong to devices and not to a file.
+    """
+    for name in LINKS:
+        if getattr(options, name, None) is not None:
+            raise OptionError(
+                f"--{name.replace('_', '-')} means nothing to several workloads: use --bandwidth"
+            )
     return _given(options, tuple(name for _, name in _PROFILE_OPTIONS))
 
 
@@ -114,6 +132,7 @@ def _as_typed(error: OptionError, file_format: FileFormat) -> OptionError:
 def _check_format_options(options: argparse.Namespace, name: str, known: tuple[str, ...]) -> None:
     """Raise if an option is given that means nothing to the format of the file."""
     for argument, option in _PROFILE_OPTIONS:
+        option = "bandwidth" if option in LINKS and "bandwidth" in known else option
         if option not in known and getattr(options, option, None) is not None:
             raise OptionError(f"{argument.name} means nothing to {name}")
 
@@ -121,7 +140,7 @@ def _check_format_options(options: argparse.Namespace, name: str, known: tuple[s
 def _check_needed(options: argparse.Namespace, file_format: FileFormat, planned: Devices | None) -> None:
     """Raise if the file lacks something that the command line must then say."""
     name = file_format.name
-    if file_format is PIPEDREAM and options.bandwidth is None:
+    if file_format is PIPEDREAM and options.bandwidth is None and options.peer_bandwidth is None:
         raise OptionError(f"{name} needs --bandwidth, in bytes per second")
     named = options.devices or options.pool or options.accelerators is not None
     if not (file_format.names_devices(options.device) or planned or named):
@@ -146,4 +165,5 @@ def chosen_devices(options: argparse.Namespace, devices: Devices) -> Devices:
         raise OptionError(f"--{given[0]} and --{given[-1]} say the same: give one of them")
     devices = load_devices(options.devices) if options.devices else devices
     devices = pooled(devices, options.pool) if options.pool else devices
-    return changed(devices, **sizes, communication=options.communication, exchange=options.exchange)
+    models = {name: getattr(options, name) for name in ("communication", "exchange", "route")}
+    return changed(devices, **sizes, **models)

@@ -12,7 +12,7 @@ from rich.text import Text
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable
-from partitioner.cli.argument import Section, flag, value
+from partitioner.cli.argument import Section, flag, rate, value
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.scripts import CALL_RULE, call_made_by
@@ -86,7 +86,7 @@ MEASURE = (
             value(
                 "--bandwidth",
                 "move this many bytes per second between devices (default: measured between two processes)",
-                type=float,
+                type=rate,
                 metavar="BYTES",
             ),
             value(

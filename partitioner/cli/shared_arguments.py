@@ -9,6 +9,7 @@ from partitioner.cli.argument import (
     flag,
     name_or_names,
     pool,
+    rate,
     size,
     value,
     weights,
@@ -16,7 +17,7 @@ from partitioner.cli.argument import (
 from partitioner.exports.writers import TARGETS
 from partitioner.formats.llm.memory import OPTIMIZERS
 from partitioner.formats.llm.parallelism import KERNELS, RECOMPUTE
-from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.devices import COMMUNICATION_MODELS, SHARES
 from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.extras import TIME_UNITS
 
@@ -135,9 +136,23 @@ PROFILE = Section(
     (
         value(
             "--bandwidth",
-            "move this many bytes per second between an accelerator and host memory; a file whose transfers "
-            "have sizes but no times needs this option (default: none)",
-            type=float,
+            "move this many bytes per second between an accelerator and host memory, such as 25e9 or 25GB/s; "
+            "a file whose transfers have sizes but no times needs this option (default: none)",
+            type=rate,
+            metavar="BYTES",
+        ),
+        value(
+            "--peer-bandwidth",
+            "move tensors from device to device, with this many bytes per second (default: that of "
+            "--bandwidth, by the route that the devices have)",
+            type=rate,
+            metavar="BYTES",
+        ),
+        value(
+            "--exchange-bandwidth",
+            "let a replica send this many bytes of weights per second (default: that of --peer-bandwidth, "
+            "else of --bandwidth)",
+            type=rate,
             metavar="BYTES",
         ),
         value(
@@ -284,6 +299,13 @@ def devices(owner: str) -> Section:
                 "microbatches is known (ring), or for every sample as in the paper (paper) "
                 f"(default: the way {owner}, which is ring if the file names none)",
                 choices=EXCHANGES,
+            ),
+            value(
+                "--route",
+                "move tensors through host memory (host), or from device to device (direct) "
+                f"(default: the route {owner}, which is host if the file names none, and direct for a "
+                "config's devices whose links to one another are known)",
+                choices=tuple(SHARES),
             ),
         ),
     )

@@ -54,7 +54,7 @@ class Placed:
     @property
     def transfer_factor(self) -> Floats:
         """Shape (devices,): the time that a transfer of cost 1 takes the device."""
-        return np.array([kind.effective_transfer_factor for kind in self.devices.kinds])[self.kind]
+        return np.array(self.devices.transfer_factors)[self.kind]
 
     @property
     def time_factor(self) -> Floats:

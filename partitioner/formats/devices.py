@@ -34,6 +34,7 @@ READERS: dict[str, Any] = {
     "links": listing,
     "between": texts,
     "exchange": text,
+    "route": text,
 }
 CLASSES: dict[str, Any] = {"kinds": DeviceKind, "levels": Level, "groups": DeviceGroup, "links": GroupLink}
 
@@ -43,8 +44,8 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
 
     The file holds an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with
     the fields of :class:`partitioner.DeviceKind`; and optionally `communication`, `synchronisation`,
-    `exchange`, `levels`, a list of objects with the fields of :class:`partitioner.Level`, or `groups` and
-    `links`, with those of :class:`partitioner.DeviceGroup` and :class:`partitioner.GroupLink`.
+    `exchange`, `route`, `levels`, a list of objects with the fields of :class:`partitioner.Level`, or
+    `groups` and `links`, with those of :class:`partitioner.DeviceGroup` and :class:`partitioner.GroupLink`.
     :func:`load_transfers` reads the optional field `transfers`.
 
     Raises

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from partitioner.base.errors import OptionError, shown
+from partitioner.workload.device_validation import is_amount
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
@@ -20,6 +21,7 @@ def changed(
     cpus: int | None = None,
     communication: str | None = None,
     exchange: str | None = None,
+    route: str | None = None,
 ) -> Devices:
     """Return the devices with other counts, memory of an accelerator, or other models.
 
@@ -36,9 +38,50 @@ def changed(
         kinds = tuple(replace(k, count=count) if k.name == name and count is not None else k for k in kinds)
     if memory is not None:
         kinds = tuple(replace(k, memory=memory) if k.name == COUNTS[0] else k for k in kinds)
-    model = devices.communication if communication is None else communication
-    way = devices.exchange if exchange is None else exchange
-    return replace(devices, kinds=kinds, communication=model, exchange=way)
+    models = {"communication": communication, "exchange": exchange, "route": route}
+    given = {name: model for name, model in models.items() if model is not None}
+    return replace(devices, kinds=kinds, **given)  # type: ignore[arg-type]
+
+
+def with_links(
+    devices: Devices, graph: Graph, *, direct: bool = False, exchange_bandwidth: float | None = None
+) -> Devices:
+    """Return the devices with direct links, or with another bandwidth of the exchange of weights.
+
+    Parameters
+    ----------
+    devices, graph
+        The devices, and their graph, whose times must be in ms.
+    direct
+        Whether tensors go from device to device; if not, the route stays as it is.
+    exchange_bandwidth
+        Bytes per second that a replica sends; None for the bandwidths that the kinds have. It is that of all
+        kinds that pay for transfers.
+
+    Raises
+    ------
+    OptionError
+        If the bandwidth is not above 0.
+    """
+    kinds = devices.kinds
+    if exchange_bandwidth is not None:
+        check_rate("exchange_bandwidth", exchange_bandwidth)
+        speed = exchange_bandwidth / MS_PER_SECOND
+        kinds = tuple(replace(each, bandwidth=speed) if each.pays_communication else each for each in kinds)
+    kinds = kinds if graph.backward.any() else devices.kinds
+    return replace(devices, kinds=kinds, route="direct" if direct else devices.route)
+
+
+def check_rate(name: str, value: object) -> None:
+    """Raise unless the value is a number of bytes per second above 0.
+
+    Raises
+    ------
+    OptionError
+        Naming the option and its value.
+    """
+    if not is_amount(value) or not value:
+        raise OptionError(f"{name} = {shown(value)}: must be a number above 0, in bytes per second")
 
 
 def _check_kinds(devices: Devices, **given: float | None) -> None:

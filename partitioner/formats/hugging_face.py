@@ -98,7 +98,8 @@ def config_graph(
     given |= _work(decoder, next(iter(runs.values())), generate)
     extras = replace(graph.extras, top={**graph.extras.top, **given})
     devices = one_of_each(own) if several else next(iter(own.values()))
-    return replace(graph, extras=extras), devices
+    linked = all(each.peer is not None for each in figures.values())
+    return replace(graph, extras=extras), replace(devices, route="direct") if linked else devices
 
 
 def _on_one_kind(

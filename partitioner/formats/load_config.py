@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name
 from partitioner.estimation.named_devices import NamedDevice
+from partitioner.formats.devices_in_place import with_links
 from partitioner.formats.file_formats import CONFIG, recognised
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.formats.load import assembled, checked_sizes
@@ -21,7 +23,7 @@ def load_config(
     *,
     sequence: int,
     device: str | NamedDevice | Sequence[str | NamedDevice],
-    bandwidth: float,
+    bandwidth: float | None = None,
     accelerators: int | None = None,
     batch: int = 1,
     training: bool = True,
@@ -35,6 +37,8 @@ def load_config(
     phases: Mapping[str, float] | None = None,
     communication: str | None = None,
     devices: Devices | None = None,
+    peer_bandwidth: float | None = None,
+    exchange_bandwidth: float | None = None,
     **layout: Unpack[LayoutOptions],
 ) -> Workload:
     """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
@@ -54,6 +58,11 @@ def load_config(
         the graph then has times on kinds of these names.
     bandwidth
         Bytes per second between a device and host memory.
+    peer_bandwidth
+        Bytes per second between two devices, for transfers from device to device, which are then what is
+        planned; None for `bandwidth`.
+    exchange_bandwidth
+        Bytes per second that a replica sends when weights are exchanged; None for that of transfers.
     accelerators, memory
         The number of devices, and the bytes of memory of each; None for one, and that of the named device.
         Neither is given with several names.
@@ -78,7 +87,8 @@ def load_config(
     communication
         The model of communication, see :class:`partitioner.Devices`.
     devices
-        All devices; None for one of each device named, or as many as `accelerators` says.
+        All devices; None for one of each device named, or as many as `accelerators` says, which exchange
+        tensors directly (`route` of :class:`partitioner.Devices`) if their links to one another are known.
     **layout
         How devices divide every layer among them, what is computed again, and the types of numbers in memory:
         :class:`partitioner.formats.llm.layout_options.LayoutOptions` lists the options.
@@ -98,7 +108,7 @@ def load_config(
         "sequence": sequence,
         "batch": batch,
         "device": device,
-        "bandwidth": bandwidth,
+        "bandwidth": bandwidth if peer_bandwidth is None else peer_bandwidth,
         "training": training,
         "dtype": dtype,
         "efficiency": efficiency,
@@ -112,4 +122,7 @@ def load_config(
     sizes = checked_sizes(accelerators, memory, None, devices)
     if devices is None and accelerators is None and not isinstance(device, list | tuple):
         sizes["accelerators"] = 1
-    return assembled(path, file_format, content, options, sizes, devices, communication)
+    found = assembled(path, file_format, content, options, sizes, devices, communication)
+    direct = peer_bandwidth is not None
+    linked = with_links(found.devices, found.graph, direct=direct, exchange_bandwidth=exchange_bandwidth)
+    return replace(found, devices=linked)

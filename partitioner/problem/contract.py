@@ -253,7 +253,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         member=member,
         count=np.array([min(kind.count, most) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        transfer_factor=np.array([kind.effective_transfer_factor for kind in devices.kinds]),
+        transfer_factor=np.array(devices.transfer_factors),
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
         relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,

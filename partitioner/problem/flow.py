@@ -44,7 +44,7 @@ def flow_of(
         member=member,
         count=np.array([min(kind.count, count) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        transfer_factor=np.array([kind.effective_transfer_factor for kind in devices.kinds]),
+        transfer_factor=np.array(devices.transfer_factors),
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,

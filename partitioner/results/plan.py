@@ -196,6 +196,8 @@ class Plan:
         ways = ways_table(self.by_stage, width)
         tables += [] if ways is None else ["", ways]
         notes = [Text(f"note: {note}") for note in self.notes]
+        if self.hardware is not None and not by_operator:
+            notes.insert(0, Text(f"transfers: {self.hardware.transfer_words}"))
         return render([Text(self.headline()), *tables, *notes], width)
 
     def headline(self) -> str:

@@ -12,6 +12,7 @@ from partitioner.evaluation.replicas import Replicas
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.pieces import Pieces
 from partitioner.schedule.table import BACKWARD, FORWARD
+from partitioner.workload.devices import SHARES
 from partitioner.workload.graph import Floats, Graph, Ints
 
 
@@ -38,7 +39,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         device=device,
         stage=stage,
         direction=np.where(pieces.backward, BACKWARD, FORWARD),
-        into=into,
+        into=into if links == "host" else into / SHARES[placed.devices.route],
         compute=_compute(placed, pieces),
         out=out if links == "host" else np.zeros(count),
         sync=_sync(device, copies, exchange_times(placed, copies, wires)),

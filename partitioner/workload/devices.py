@@ -98,8 +98,20 @@ def _link_flaws(names: Sequence[str], links: Sequence[GroupLink]) -> list[Flaw]:
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
 SYNCHRONISATIONS = ("added", "overlapped")
-MODELS = {"communication": COMMUNICATION_MODELS, "synchronisation": SYNCHRONISATIONS, "exchange": EXCHANGES}
-NEWER = {"groups": (), "links": (), "exchange": "ring"}  # fields whose default is not part of `Devices.text`
+DIRECTLY = "from device to device, each end busy for half of the time"
+SHARES = {"host": 1.0, "direct": 0.5}  # of a transfer's cost, that each end is busy for, by route
+MODELS = {
+    "communication": COMMUNICATION_MODELS,
+    "synchronisation": SYNCHRONISATIONS,
+    "exchange": EXCHANGES,
+    "route": tuple(SHARES),
+}
+NEWER = {
+    "groups": (),
+    "links": (),
+    "exchange": "ring",
+    "route": "host",
+}  # fields whose default is not part of `Devices.text`
 MEMORY_TOLERANCE = 1e-9
 SHOWN_KINDS = 6
 LONGEST_INDEX = 9  # digits
@@ -197,6 +209,12 @@ class Devices:
         ring, 2 (r - 1) w / (r b), once a batch if the number of microbatches is known and the schedule is not
         ``"1f1b_async"``, which exchanges for every sample. ``"paper"``: always for every sample. An exchange
         for every sample takes (r - 1) w / (r b), the mean over samples (Appendix H.2).
+    route
+        How a tensor of cost c gets from one device to another. ``"host"``: through host memory, as in the
+        paper; the sender is busy for c, then every receiver for c. ``"direct"``: over a link between the
+        devices that carries both directions at once; the transfer takes c, and each end is busy for c / 2, so
+        that a device which receives and sends as much does both in the time of one. Operators placed one by
+        one (:class:`partitioner.Transfers`) always exchange tensors directly.
 
     Raises
     ------
@@ -217,6 +235,7 @@ class Devices:
     groups: tuple[DeviceGroup, ...] = ()
     links: tuple[GroupLink, ...] = ()
     exchange: str = "ring"
+    route: str = "host"
 
     def __post_init__(self) -> None:
         for name, rule in SEQUENCES.items():
@@ -239,6 +258,10 @@ class Devices:
         if not flaws:
             present = {kind.name: kind.count for kind in self.kinds if kind.count}
             flaws = level_flaws(present, self.levels) + group_flaws(present, self.groups, self.links)
+        by_host = [kind.name for kind in self.kinds if kind.count and not kind.pays_communication]
+        if not flaws and self.route != NEWER["route"] and by_host:
+            rule = f"must be host where data of devices is in host memory: {by_host[0]}"
+            flaws.append(Flaw("devices", "route", shown(self.route), rule))
         if self.levels and self.groups:
             flaws.append(Flaw("devices", "groups", "", "must not be given in addition to levels"))
         if flaws:
@@ -273,8 +296,27 @@ class Devices:
             "levels": levels,
             "synchronisation": plain.synchronisation,
             **plain.grouping,
-            **({} if plain.exchange == NEWER["exchange"] else {"exchange": plain.exchange}),
+            **{name: getattr(plain, name) for name in ("exchange", "route") if self._differs(name)},
         }
+
+    def _differs(self, name: str) -> bool:
+        return bool(getattr(self, name) != NEWER[name])
+
+    @property
+    def transfer_words(self) -> str:
+        """How tensors get from one device to another, and how transfers and processing add up, in words."""
+        way = {"host": "through host memory, both ends busy one after the other", "direct": DIRECTLY}
+        beside = {
+            "sequential": "added to processing",
+            "overlapped": "beside processing",
+            "duplex": "beside processing, in and out apart",
+        }
+        return f"{way[self.route]}; {beside[self.communication]}"
+
+    @property
+    def transfer_factors(self) -> tuple[float, ...]:
+        """For each kind the time that a transfer of cost 1 keeps a device busy that takes part in it."""
+        return tuple(kind.effective_transfer_factor * SHARES[self.route] for kind in self.kinds)
 
     @property
     def grouping(self) -> dict[str, Any]:
@@ -316,7 +358,8 @@ class Devices:
         more = f" and {len(self.kinds) - SHOWN_KINDS} more kinds" if len(self.kinds) > SHOWN_KINDS else ""
         levels = f", {len(self.levels)} levels" if self.levels else ""
         groups = f", {len(self.groups)} groups" if self.groups else ""
-        return f"<Devices: {kinds}{more}; {self.communication}{levels}{groups}>"
+        route = f", {self.route}" if self._differs("route") else ""
+        return f"<Devices: {kinds}{more}; {self.communication}{route}{levels}{groups}>"
 
     def kind_of(self, device: str) -> tuple[int, int] | None:
         """Return the position of the device's kind and its index in that kind; None for a name of no kind.
