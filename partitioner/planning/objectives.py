@@ -292,11 +292,12 @@ OBJECTIVES = Registry(
 DEFAULT = THROUGHPUT.name
 
 
-def default_objective(method: object, split: object, options: Mapping[str, Any]) -> str:
+def default_objective(method: object, split: object, options: Mapping[str, Any], trains: bool = True) -> str:
     """Return the name of the objective of a call of :func:`partitioner.solve` that names none.
 
-    It is the makespan of a batch if `options` give a schedule and a number of microbatches, and method and
-    split leave it open; else the throughput.
+    It is the makespan of a batch if `options` give a schedule and a number of microbatches, graphs with a
+    backward pass (`trains`) or without one run under the schedule, and method and split leave it open; else
+    the throughput.
 
     Examples
     --------
@@ -304,7 +305,8 @@ def default_objective(method: object, split: object, options: Mapping[str, Any])
     'makespan'
     """
     timed = all(options.get(term) is not None for term in SIMULATED.needs)
-    open_to_it = method in ("auto", SIMULATED.method) and split in (None, *SIMULATED.splits)
+    runs = trains == (options.get("schedule") != "inference")
+    open_to_it = runs and method in ("auto", SIMULATED.method) and split in (None, *SIMULATED.splits)
     return SIMULATED.name if timed and open_to_it else DEFAULT
 
 

@@ -15,7 +15,7 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import method_under, require_choosing
-from partitioner.planning.objectives import SIMULATED, default_objective, objective_of
+from partitioner.planning.objectives import DEFAULT, SIMULATED, default_objective, objective_of
 from partitioner.planning.options import check_values, request_of
 from partitioner.problem.measure import Measure
 from partitioner.results.plan import Plan
@@ -146,12 +146,15 @@ def solve(
     require_type("devices", devices, Devices)
     require_callable(on_progress=on_progress)
     check_values(backend=backend, method=method, split=split)
-    asked = default_objective(method, split, method_options) if objective is None else objective
-    wanted = objective_of(asked, method, method_options)
-    noted: tuple[str, ...] = (TIMED,) if objective is None and wanted is SIMULATED else ()
+    wanted = objective_of(DEFAULT if objective is None else objective, method, method_options)
+    noted: tuple[str, ...] = ()
     if not isinstance(graph, Graph):
         graph = as_graph(graph, devices)
-        noted += unread_note(graph)
+        noted = unread_note(graph)
+    if objective is None:
+        decided = default_objective(method, split, method_options, bool(graph.backward.any()))
+        wanted = objective_of(decided, method, method_options)
+        noted += (TIMED,) if wanted is SIMULATED else ()
     check_time_limit(graph, wanted.measure, time_limit)
     if method == "auto":
         require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))

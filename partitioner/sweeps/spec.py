@@ -48,7 +48,8 @@ class SweepSpec:
         """Return the sets of options, of which each has an objective."""
         varied = self.options or {}
         given = (dict(zip(varied, values, strict=True)) for values in product(*varied.values()))
-        return [{"objective": _default_of(options), **options} for options in given]
+        trains = all(each.graph.backward.any() for each in self.workloads)
+        return [{"objective": _default_of(options, trains), **options} for options in given]
 
     def tasks(self) -> list[SweepTask]:
         """Return the tasks: for each workload all pools, for each pool all sets of options.
@@ -68,8 +69,9 @@ class SweepSpec:
         ]
 
 
-def _default_of(options: Mapping[str, Any]) -> str:
-    return default_objective(options.get("method", "auto"), options.get("split"), options)
+def _default_of(options: Mapping[str, Any], trains: bool) -> str:
+    """Return the objective where none is named, for graphs of which all have a backward pass or not."""
+    return default_objective(options.get("method", "auto"), options.get("split"), options, trains)
 
 
 def checked_options(given: object) -> dict[str, tuple[Any, ...]]:

@@ -258,10 +258,7 @@ class Devices:
         if not flaws:
             present = {kind.name: kind.count for kind in self.kinds if kind.count}
             flaws = level_flaws(present, self.levels) + group_flaws(present, self.groups, self.links)
-        by_host = [kind.name for kind in self.kinds if kind.count and not kind.pays_communication]
-        if not flaws and self.route != NEWER["route"] and by_host:
-            rule = f"must be host where data of devices is in host memory: {by_host[0]}"
-            flaws.append(Flaw("devices", "route", shown(self.route), rule))
+            flaws += self._route_flaws()
         if self.levels and self.groups:
             flaws.append(Flaw("devices", "groups", "", "must not be given in addition to levels"))
         if flaws:
@@ -298,6 +295,13 @@ class Devices:
             **plain.grouping,
             **{name: getattr(plain, name) for name in ("exchange", "route") if self._differs(name)},
         }
+
+    def _route_flaws(self) -> list[Flaw]:
+        by_host = [kind.name for kind in self.kinds if kind.count and not kind.pays_communication]
+        if self.route == NEWER["route"] or not by_host:
+            return []
+        rule = f"must be host where data of devices is in host memory: {by_host[0]}"
+        return [Flaw("devices", "route", shown(self.route), rule)]
 
     def _differs(self, name: str) -> bool:
         return bool(getattr(self, name) != NEWER[name])

@@ -71,8 +71,14 @@ def test_the_question_decides_the_objective(asked: dict[str, Any], objective: st
         assert simulate(GRAPH, DEVICES, plan).makespan == plan.value
 
 
+def test_a_schedule_that_does_not_run_the_graph_leaves_the_throughput() -> None:
+    """A graph without a backward pass has no makespan under a schedule for training."""
+    plan = pt.solve(GRAPH, DEVICES, schedule="gpipe", microbatches=4)
+    assert plan.objective == "throughput" and TIMED not in plan.notes
+
+
 def test_a_sweep_decides_each_objective_by_its_options() -> None:
-    varied = {"schedule": ("inference", None), "microbatches": (4,)}
+    varied = {"schedule": ("1f1b", None), "microbatches": (4,)}
     asked = SweepSpec((), options=varied).sets_of_options()
     assert [one["objective"] for one in asked] == ["makespan", "throughput"]
 
