@@ -209,14 +209,15 @@ def list_ready(held, i, words, ready):
 
 
 @njit(cache=True)
-def list_extensions(
-    work, sizes, memory, factor, communication, growth, threshold, k, last, real, i, ready, readies, choice
-):
+def list_extensions(net, bar, old, i, ready, readies, choice):
     """List the supernodes that may join the open stage of chain `i`; return how many, and whether to close.
 
     A stage that pays for transfers grows by supernodes of ascending number, so that each is met once. A stage
     need not close while it can take a supernode without a larger load of any later stage.
     """
+    work, sizes, memory, factor, growth = net.work, net.size, net.memory, net.transfer_factor, net.growth
+    communication, threshold, real = net.communication, bar.load, old.real
+    k, last = old.kind[i], old.node[i]
     choices = 0
     if k < 0:
         return choices, True
@@ -236,8 +237,10 @@ def list_extensions(
 
 
 @njit(cache=True)
-def list_openings(work, sizes, memory, threshold, most, used, i, ready, readies, choice, choices):
+def list_openings(net, bar, old, i, ready, readies, choice, choices):
     """Add the supernodes that may begin a stage on each kind with devices left; return the length."""
+    work, sizes, memory, most = net.work, net.size, net.memory, net.most
+    threshold, used = bar.load, old.used
     for k in range(len(most)):
         for r in range(readies):
             v = ready[r]
@@ -382,12 +385,12 @@ def expand(net, bar, old, span, new, count, tables, last_level):
     """
     (first, rows), (slots, closed) = span, tables
     work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.most
-    communication, growth, code = net.communication, net.growth, net.code
+    communication, code = net.communication, net.code
     threshold, weight, capacity = bar.load, bar.weight, bar.capacity
     time_price, memory_price, by_set, costs = bar.time_price, bar.memory_price, bar.rows, bar.cost
     net_start, net_of, pin_start, pin, source = net.net_start, net.net, net.pin_start, net.pin, net.source
     before_start, before, after_start, after = net.before_start, net.before, net.after_start, net.after
-    held, used, kind, real, node, key = old.held, old.used, old.kind, old.real, old.node, old.key
+    held, used, kind, real, key = old.held, old.used, old.kind, old.real, old.key
     held_by, used_by, kind_by, real_by, key_by = new.held, new.used, new.kind, new.real, new.key
     score_of, parent_of, node_of, opened_of = new.score, new.parent, new.node, new.opened
     kinds, n = work.shape
@@ -402,10 +405,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
         if count + len(choice) > full:
             return i, count
         readies = list_ready(held, i, words, ready)
-        extensions, closing = list_extensions(
-            work, sizes, memory, factor, communication, growth, threshold,
-            kind[i], node[i], real, i, ready, readies, choice,
-        )  # fmt: skip
+        extensions, closing = list_extensions(net, bar, old, i, ready, readies, choice)
         choices, row, rest, spare = extensions, 0, real[i, REST], real[i, SPARE]
         open_row, open_rest, open_spare = 0, 0.0, 0.0
         if by_set:
@@ -417,9 +417,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             for k in range(kinds):
                 open_spare += (most[k] - used[i, k]) * capacity[open_row, k]
             if open_rest <= open_spare + SLACK * open_spare:
-                choices = list_openings(
-                    work, sizes, memory, threshold, most, used, i, ready, readies, choice, choices
-                )
+                choices = list_openings(net, bar, old, i, ready, readies, choice, choices)
         for c in range(choices):
             k, v, opened = choice[c, 0], choice[c, 1], c >= extensions
             for each in range(7):
