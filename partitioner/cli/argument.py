@@ -119,6 +119,25 @@ def weights(text: str) -> dict[str, float]:
     return _by_name(text, float, "a number, such as decode=256")
 
 
+def layouts(text: str) -> list[dict[str, Any]]:
+    """Return the layouts in a text, semicolons between them, as argparse's `type`.
+
+    Examples
+    --------
+    >>> layouts("tensor=4,sequence_parallel; recompute=full")
+    [{'tensor': 4, 'sequence_parallel': True}, {'recompute': 'full'}]
+    """
+    return [dict(map(_setting, one.split(","))) for one in text.split(";") if one.strip()]
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Return an option of a layout and its value; an option without a value is a flag."""
+    name, given, number = (part.strip() for part in text.partition("="))
+    if not name or (given and not number):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be an option and its value, such as tensor=4")
+    return name.replace("-", "_"), int(number) if number.isdecimal() else number if given else True
+
+
 def _by_name(text: str, read: Callable[[str], T], rule: str) -> dict[str, T]:
     found: dict[str, T] = {}
     for part in text.split(","):

@@ -7,6 +7,7 @@ from partitioner.cli.argument import (
     Section,
     dimensions,
     flag,
+    layouts,
     name_or_names,
     pool,
     rate,
@@ -42,6 +43,13 @@ FORMAT = value(
     choices=("text", "json"),
 )
 LAYOUT = (
+    value(
+        "--ways",
+        "let every layer of a config also run in these layouts, such as "
+        '"tensor=2;tensor=4,recompute=full" (default: in the one that the other options say)',
+        type=layouts,
+        metavar="LAYOUT;...",
+    ),
     *(
         value(
             f"--{name}",
@@ -87,7 +95,7 @@ LAYOUT = (
     ),
     flag(
         "--overlapped",
-        "let devices that divide a config's layers exchange tensors beside their products (default: in turn)",
+        "let devices that divide a config's layers exchange tensors while they compute products (default: in turn)",
     ),
     flag(
         "--fused-gate",
@@ -109,7 +117,7 @@ LAYOUT = (
     *(
         value(
             f"--profile-{name}",
-            f"leave room for a server's largest batch, of this number of {what} (default: none)",
+            f"let the largest batch of a server have this number of {what}, and count its memory (default: none)",
             type=int,
             metavar="N",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from partitioner.base.argument_types import is_count
@@ -27,6 +28,7 @@ from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.formats.llm.server import ProfilingRun
 from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
 from partitioner.formats.llm.times import BACKWARD
+from partitioner.formats.llm.ways import checked_ways, with_ways
 from partitioner.formats.several_kinds import joined, one_of_each
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -53,6 +55,7 @@ def config_graph(
     predictors: bool | None = None,
     generate: int | None = None,
     phases: Mapping[str, float] | None = None,
+    ways: Sequence[LayoutOptions] | None = None,
     **layout: Unpack[LayoutOptions],
 ) -> tuple[Graph, Devices]:
     """Return the layer graph of a config, and one device of each kind named.
@@ -83,8 +86,18 @@ def config_graph(
     }
     profiled = profiling_run(layout, generate)
     serving = None if generate is None else (generate, phases, profiled)
+    _check_ways(ways, several, generate)
+    layouts = checked_ways(ways, layout)
+
+    def graph_of(setting: Setting, way: LayoutOptions) -> Graph:
+        its = parallelism_of(way)
+        run = TokenRun(batch, sequence or 1, context, its.context_parallel, its.scattered)
+        return _on_one_kind(
+            one_share(decoder, its), replace(setting, run=run, parallelism=its), bandwidth, serving
+        )
+
     graphs = {
-        name: _on_one_kind(one_share(decoder, parallelism), setting, bandwidth, microbatches, serving)
+        name: with_ways(graph_of(setting, layout), ways, layouts, partial(graph_of, setting))
         for name, setting in runs.items()
     }
     own = {name: one_accelerator(graph, figures[name].memory) for name, graph in graphs.items()}
@@ -95,6 +108,7 @@ def config_graph(
     given |= {"times": _times(list(figures.values()))} if efficiency is None else {"efficiency": efficiency}
     given |= {} if generate is None else {"generate": generate}
     given |= {name: value for name, value in layout.items() if value is not None}
+    given |= {"ways": [dict(way) for way in ways]} if ways else {}
     given |= _work(decoder, next(iter(runs.values())), generate)
     extras = replace(graph.extras, top={**graph.extras.top, **given})
     devices = one_of_each(own) if several else next(iter(own.values()))
@@ -106,13 +120,13 @@ def _on_one_kind(
     decoder: Decoder,
     setting: Setting,
     bandwidth: float | None,
-    microbatches: int,
     serving: tuple[int, Mapping[str, float] | None, ProfilingRun | None] | None,
 ) -> Graph:
     """Return the graph with times on one kind; `serving`: tokens, weights of phases, largest batch."""
     if serving is None:
         layers = layers_of(decoder, setting)
-        return Graph.chain(layers, bandwidth=bandwidth, training=setting.training, microbatches=microbatches)
+        given = {"bandwidth": bandwidth, "training": setting.training, "microbatches": setting.microbatches}
+        return Graph.chain(layers, **given)  # type: ignore[arg-type]
     generate, phases, profiled = serving
     time_per_byte(bandwidth)  # type: ignore[arg-type]
     graph = serving_graph(decoder, setting, generate, bandwidth, profiled)  # type: ignore[arg-type]
@@ -153,6 +167,12 @@ def _check_generate(generate: object, training: object, phases: object) -> None:
     if training:
         rule = "must be None for training; training = False (--inference) leaves the backward pass out"
         raise OptionError(f"generate = {shown(generate)}: {rule}")
+
+
+def _check_ways(ways: object, several: bool, generate: object) -> None:
+    if ways is not None and (several or generate is not None):
+        what = "devices of one name" if several else "a config without the option generate"
+        raise OptionError(f"ways = {shown(ways)}: are for {what}")
 
 
 def _check_flags(**flags: object) -> None:

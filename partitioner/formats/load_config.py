@@ -39,6 +39,7 @@ def load_config(
     devices: Devices | None = None,
     peer_bandwidth: float | None = None,
     exchange_bandwidth: float | None = None,
+    ways: Sequence[LayoutOptions] | None = None,
     **layout: Unpack[LayoutOptions],
 ) -> Workload:
     """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
@@ -89,6 +90,9 @@ def load_config(
     devices
         All devices; None for one of each device named, or as many as `accelerators` says, which exchange
         tensors directly (`route` of :class:`partitioner.Devices`) if their links to one another are known.
+    ways
+        Further layouts, each a mapping with the options that differ, such as ``{"tensor": 4}``: every layer
+        may run in these ways, too, see ``docs/alternatives.md``.
     **layout
         How devices divide every layer among them, what is computed again, and the types of numbers in memory:
         :class:`partitioner.formats.llm.layout_options.LayoutOptions` lists the options.
@@ -117,6 +121,7 @@ def load_config(
         "predictors": predictors,
         "generate": generate,
         "phases": phases,
+        "ways": ways,
         **layout,
     }
     sizes = checked_sizes(accelerators, memory, None, devices)

@@ -56,7 +56,7 @@ class LayoutOptions(TypedDict, total=False):
 
 
 LAYOUT_OPTIONS = tuple(LayoutOptions.__annotations__)
-_DIVISION = tuple(Parallelism.__dataclass_fields__)
+DIVISION = tuple(Parallelism.__dataclass_fields__)
 _PROFILE = ("profile_tokens", "profile_sequences")
 
 
@@ -78,10 +78,10 @@ def profiling_run(layout: LayoutOptions, generate: int | None) -> ProfilingRun |
 
 def parallelism_of(layout: LayoutOptions) -> Parallelism:
     """Return how layers are divided; the options that say nothing of it are left out."""
-    return Parallelism(**{name: value for name, value in layout.items() if name in _DIVISION})  # type: ignore[arg-type]
+    return Parallelism(**{name: value for name, value in layout.items() if name in DIVISION})  # type: ignore[arg-type]
 
 
 def numbers_of(dtype: str, training: bool, layout: LayoutOptions) -> NumberBytes:
     """Return the bytes of numbers by purpose, for products in `dtype`."""
-    given = {name: value for name, value in layout.items() if name not in (*_DIVISION, *_PROFILE)}
+    given = {name: value for name, value in layout.items() if name not in (*DIVISION, *_PROFILE)}
     return number_bytes(dtype, training, **given)  # type: ignore[arg-type]
