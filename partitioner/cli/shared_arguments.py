@@ -95,7 +95,8 @@ LAYOUT = (
     ),
     flag(
         "--overlapped",
-        "let devices that divide a config's layers exchange tensors while they compute products (default: in turn)",
+        "let devices that divide a config's layers exchange tensors while they compute products "
+        "(default: in turn)",
     ),
     flag(
         "--fused-gate",
@@ -117,7 +118,8 @@ LAYOUT = (
     *(
         value(
             f"--profile-{name}",
-            f"let the largest batch of a server have this number of {what}, and count its memory (default: none)",
+            f"let the largest batch of a server have this number of {what}, and count its memory "
+            "(default: none)",
             type=int,
             metavar="N",
         )
