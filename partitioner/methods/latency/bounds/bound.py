@@ -112,12 +112,12 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
             for w in range(v + 1, n + 1):
                 most = max(most, cost[v + 1, w + 1])
             last[v] = min(alone[v], shared[v] + most)
-        for v in range(n):  # by falling time
-            at = v
-            while at > 0 and last[order[at - 1]] < last[v]:
+        for u in range(n):  # by falling time
+            at = u
+            while at > 0 and last[order[at - 1]] < last[u]:
                 order[at] = order[at - 1]
                 at -= 1
-            order[at] = v
+            order[at] = u
         for j in range(count):
             if ideals[i] & ~ideals[j] == 0:
                 middle = ideals[j] & ~ideals[i]
