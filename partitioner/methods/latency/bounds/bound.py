@@ -122,9 +122,9 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
             if ideals[i] & ~ideals[j] == 0:
                 middle = ideals[j] & ~ideals[i]
                 result[i, j] = 0.0
-                for v in order:
-                    if middle >> numba.uint64(v) & one and after[v] & middle == 0:
-                        result[i, j] = last[v]
+                for latest in order:
+                    if middle >> numba.uint64(latest) & one and after[latest] & middle == 0:
+                        result[i, j] = last[latest]
                         break
 
 
