@@ -1,4 +1,4 @@
-"""Published measurements beside predictions from config and layout: training, memory, serving.
+"""Published measurements compared with predictions from config and layout: training, memory, serving.
 
 Every row of ``published.json`` is predicted by the library alone: the layers of the config as one of the
 devices that divide them sees them, equal numbers of blocks in each stage, and the schedule of the run. Rows
@@ -26,7 +26,7 @@ DECODE = "a step of decoding alone is no plan's value"
 
 
 class Line(NamedTuple):
-    """A measured value beside the predicted one; None, with the reason, where there is no prediction."""
+    """A measured value and the predicted one; None, with the reason, where there is no prediction."""
 
     group: str
     name: str

@@ -1,1 +1,1 @@
-"""Published measurements, and the predictions of the library beside them."""
+"""Published measurements and the predictions of the library."""

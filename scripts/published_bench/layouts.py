@@ -1,4 +1,4 @@
-"""Uniform layouts: equal numbers of blocks in every stage, replicas beside one another."""
+"""Uniform layouts: equal numbers of blocks in every stage, devices of a stage that follow one another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_exchange(devices: pt.Devices, bandwidth: float) -> pt.Devices:
 def uniform(graph: pt.Graph, devices: pt.Devices, stages: int, data: int, chunks: int) -> dict[Any, str]:
     """Return the placement of equal numbers of blocks in each chunk; chunk i is on stage i modulo `stages`.
 
-    Blocks are the layers that have as many parameters as most layers. Where they cannot be dealt equally, the
+    Blocks are the layers with the most frequent number of parameters. Where they cannot be dealt equally, the
     layers before them and those after them count as a block each.
     """
     layers = list(dict.fromkeys(graph.layer.tolist()))

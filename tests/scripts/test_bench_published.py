@@ -35,7 +35,7 @@ def errors() -> dict[str, list[float]]:
     ("group", "count", "median", "worst"),
     [
         ("sc21", 10, 3, 9),
-        ("other training", 5, 11, 15.2),
+        ("other training", 5, 11.7, 15.2),
         ("Sailor: time", 10, 3.5, 10.1),
         ("Sailor: memory", 10, 11.1, 29),
         ("training memory", 10, 0.5, 5),

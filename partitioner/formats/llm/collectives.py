@@ -85,7 +85,7 @@ def exchanges_of_ends(
 
 
 def gathered_states(stored: float, gradients: float, parallelism: Parallelism) -> Exchanges:
-    """Return what replicas exchange beside the passes for parameters that they divide among them.
+    """Return what replicas exchange during the passes for parameters that they divide among them.
 
     Both passes gather the parameters, of `stored` bytes, and the backward pass sums up the gradients (FSDP).
     """

@@ -191,7 +191,7 @@ def _times(
 ) -> tuple[PassTimes, float]:
     """Return the times of a layer's passes, and the part of them in which its devices exchange tensors.
 
-    Parameters that replicas divide are gathered beside the passes, which take the longer of both; so are
+    Parameters that replicas divide are gathered during the passes, which take the longer of both; so are
     tensors that devices exchange, if the setting says so.
     """
     computed = pass_times(operators, setting, block, stored / count if count else 0.0)

@@ -45,7 +45,7 @@ class Parallelism:
     fused_gradients
         Whether products add gradients to those of the batch's earlier samples, so that no other kernel does.
     overlapped
-        Whether devices exchange tensors beside their products, so that the longer of both counts.
+        Whether devices exchange tensors while they compute products, so that the longer of both counts.
     fused_gate
         Whether one kernel applies the activation function and multiplies by the gate, so that what the
         function gives is not kept.

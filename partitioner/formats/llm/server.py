@@ -1,4 +1,4 @@
-"""What a server needs beside weights and cache: the peak of the run by which it finds what it can cache.
+"""What a server needs besides weights and cache: the peak of the run by which it finds what it can cache.
 
 Before it serves, a server such as vLLM runs the largest batch that it may get, and gives the cache what is
 left. The peak is that of a network's inputs and results in a block, or that of sampling from the logits of

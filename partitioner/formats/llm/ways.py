@@ -35,7 +35,9 @@ def checked_ways(ways: Sequence[LayoutOptions] | None, layout: LayoutOptions) ->
     if len(set(titles)) < len(titles):
         raise OptionError(f"ways = {shown(titles)}: must not have a way twice")
     if found and parallelism_of(layout).devices > 1:
-        raise OptionError("ways: need a layout of one device beside them: tensor and context_parallel of 1")
+        raise OptionError(
+            "ways: need tensor = 1 and context_parallel = 1 outside of them, a layout of one device"
+        )
     return [{**layout, **way} for way in found]
 
 

@@ -81,7 +81,7 @@ def test_the_exact_method_chooses_the_best_of_all_ways(tmp_path: Path) -> None:
         ({"ways": [{"tensors": 2}]}, "ways: 'tensors': must be one of tensor"),
         ({"ways": [{}]}, "must be a mapping with options of a layout"),
         ({"ways": [{"tensor": 2}, {"tensor": 2}]}, "must not have a way twice"),
-        ({"ways": [{"tensor": 2}], "tensor": 2}, "ways: need a layout of one device"),
+        ({"ways": [{"tensor": 2}], "tensor": 2}, "ways: need tensor = 1"),
         ({"ways": [{"tensor": 3}]}, "tensor = 3: must divide the 8 attention heads"),
         ({"ways": [{"tensor": 2}], "generate": 4, "training": False}, "are for a config without the option"),
     ],
