@@ -44,9 +44,23 @@ def sizing_sections() -> tuple[Section, ...]:
         replace(OPTIONS[LIMIT], help="look for plans that take at most this time for a sample"),
         "none, any plan will do",
     )
+    targets = (
+        value(
+            "--tokens-per-second",
+            "look for plans through which this many tokens pass in a second (default: none)",
+            type=float,
+            metavar="N",
+        ),
+        value(
+            "--batch-seconds",
+            "look for plans that take at most this time for a batch (default: none)",
+            type=float,
+            metavar="SECONDS",
+        ),
+    )
     first, *others = (section for section in solve_sections() if section.title != SERVING)
     return (
-        replace(first, arguments=(*first.arguments, limit, KIND)),
+        replace(first, arguments=(*first.arguments, limit, *targets, KIND)),
         *(replace(one, arguments=tuple(map(_changed, one.arguments))) for one in others),
     )
 
@@ -81,6 +95,7 @@ def _print_found(options: argparse.Namespace, find: Callable[..., FewestDevices 
     check_writable(options.output)
     workload = read_workload(options)
     given: dict[str, Any] = {LIMIT: None, **solve_options(options, workload), "kind": options.kind}
+    given |= {name: getattr(options, name) for name in ("tokens_per_second", "batch_seconds")}
     with ProgressLine() as line:
         found = find(workload.graph, workload.devices, on_progress=line.show, **given)
     text = found.to_json() if options.format == "json" else found.summary()

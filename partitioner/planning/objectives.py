@@ -69,6 +69,8 @@ class Objective:
         Makes the problem of a method: ``(graph, devices, goal)`` to a `Problem`; `goal.measure` is `measure`.
     needs
         Terms that must be given.
+    period
+        What ends in the time that is its value: ``"sample"``, ``"batch"``, or empty for other values.
     base
         The objective whose methods find its plans, if several searches of these are needed; None if methods
         are asked for the objective itself.
@@ -96,6 +98,7 @@ class Objective:
     choosing_method: str = ""
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
+    period: str = ""
     base: Objective | None = None
     search: str = "partitioner.planning.run:find_plan"
     check: Check = no_check
@@ -207,6 +210,7 @@ THROUGHPUT = Objective(
     virtual_method="virtual_stages",
     choosing_method="alternatives",
     evaluate=evaluate_throughput,
+    period="sample",
 )
 GPIPE = Objective(
     "gpipe",
@@ -217,6 +221,7 @@ GPIPE = Objective(
     chain_method="dp",
     extended_method="dp",
     evaluate=evaluate_gpipe,
+    period="sample",
 )
 LATENCY = Objective(
     "latency",
@@ -235,6 +240,7 @@ BATCH = Objective(
     choosing_method="alternatives",
     evaluate=evaluate_batch,
     needs=("microbatches",),
+    period="batch",
 )
 PIPER = Objective(
     "piper",
@@ -246,6 +252,7 @@ PIPER = Objective(
     extended_method="alternatives",
     contract=contract_piper,
     needs=("microbatches",),
+    period="sample",
 )
 OPERATORS = Objective(
     "makespan",
@@ -267,6 +274,7 @@ SIMULATED = Objective(
     needs=("schedule", "microbatches"),
     search="partitioner.planning.pipeline_makespan.ranking:find_makespan",
     check=_check_simulated,
+    period="batch",
 )
 CAPACITY = Objective(
     "capacity",

@@ -12,6 +12,7 @@ from partitioner.evaluation.solution import Solution
 from partitioner.planning.request import Request, plain
 from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
+from partitioner.results.rates import rates_of
 from partitioner.results.serving import MAXIMISED
 
 
@@ -100,4 +101,16 @@ def plan_of(
         ),
         stage_of=solution.stage_of,
         time_unit=request.graph.extras.time_unit,
+        rates=_rates(request, evaluation),
     )
+
+
+def _rates(request: Request, evaluation: Evaluation) -> dict[str, float]:
+    """Return the rates of a plan whose value is the time of a sample or of a batch."""
+    period = request.objective.period
+    if not period:
+        return {}
+    used = sum(load.nodes > 0 or load.replica_of is not None for load in evaluation.loads)
+    batch = period == "batch"
+    samples = request.regime.microbatches if batch else 1
+    return rates_of(request.graph.extras, samples or 1, evaluation.value, used, batch)

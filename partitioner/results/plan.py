@@ -28,6 +28,7 @@ from partitioner.evaluation.text.tables import (
 )
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.by_stage import StageLoad
+from partitioner.results.rates import rates_in_words
 from partitioner.results.serving import MAXIMISED, TIME_BOUND, served_lines
 from partitioner.results.ways_table import ways_table
 from partitioner.workload.devices import Devices
@@ -96,6 +97,9 @@ class Plan:
         The number, from 0, of every node's stage if devices have several stages; else None.
     workload
         The name of the workload, if the plan was saved with it.
+    rates
+        The value in other words, as far as the graph tells: `samples_per_second`, `tokens_per_second`,
+        `batch_seconds`, `tflops_per_device`.
     """
 
     objective: str
@@ -126,6 +130,7 @@ class Plan:
     time_unit: str = ""
     stage_of: Mapping[NodeId, int] | None = None
     workload: str = ""
+    rates: Mapping[str, float] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
@@ -196,6 +201,8 @@ class Plan:
         ways = ways_table(self.by_stage, width)
         tables += [] if ways is None else ["", ways]
         notes = [Text(f"note: {note}") for note in self.notes]
+        if len(self.rates) > 1:
+            notes.insert(0, Text(f"rates: {rates_in_words(self.rates)}"))
         if self.hardware is not None and not by_operator:
             notes.insert(0, Text(f"transfers: {self.hardware.transfer_words}"))
         return render([Text(self.headline()), *tables, *notes], width)
@@ -229,7 +236,7 @@ class Plan:
         for name in ("subgraphs", "schedule", "execution_order", "hardware", "stage_of"):
             if record[name] is None:
                 del record[name]
-        for name in ("replicas", "by_stage", "alternatives", "time_unit", "workload"):
+        for name in ("replicas", "by_stage", "alternatives", "time_unit", "workload", "rates"):
             if not record[name]:
                 del record[name]
         for name in ("subgraphs", "stage_of", "alternatives"):

@@ -16,7 +16,7 @@ from partitioner.base.errors import OptionError
 from partitioner.base.interruption import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.planning.sizing.pool import kind_in_question, with_count
-from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, trials_of
+from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, Target, trials_of
 from partitioner.planning.sizing.words import found_lines, within
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
@@ -80,10 +80,12 @@ class FewestDevices:
 def fewest_devices(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
-    max_time_per_sample: float | None,
-    objective: str = "throughput",
+    max_time_per_sample: float | None = None,
+    objective: str | None = None,
     *,
     kind: str | None = None,
+    tokens_per_second: float | None = None,
+    batch_seconds: float | None = None,
     time_limit: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     stop: StopEvent | None = None,
@@ -105,7 +107,11 @@ def fewest_devices(
         The largest value of the objective that a plan may have, in the unit of the graph's times; None if
         any plan will do, so that only memory and constraints count.
     objective
-        As for :func:`partitioner.solve`, but not ``"capacity"``.
+        As for :func:`partitioner.solve`, but not ``"capacity"``; None for throughput, or for the makespan
+        where `batch_seconds` is given.
+    tokens_per_second, batch_seconds
+        In place of `max_time_per_sample`: the tokens that pass in a second, where the graph says those of a
+        sample, or the seconds of a batch.
     kind
         The kind of device to count; None for the only one that pays for transfers.
     time_limit
@@ -144,7 +150,8 @@ def fewest_devices(
     counted = kind_in_question(devices, kind)
     _refuse_all_devices(options.get("constraints"))
     limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
-    trials = trials_of(graph, devices, objective, max_time_per_sample, options=options, **limits)
+    target = Target(objective, max_time_per_sample, tokens_per_second, batch_seconds)
+    trials = trials_of(graph, devices, target, options=options, **limits)
     with trials.interruption:
         best, most = _halved(trials, devices, counted.name, counted.count)
     assert best.plan is not None
@@ -152,7 +159,7 @@ def fewest_devices(
         kind=counted.name,
         count=int(best.size),
         bound=most + 1,
-        max_time_per_sample=max_time_per_sample,
+        max_time_per_sample=trials.longest,
         plan=best.plan,
         trials=tuple(trials.made),
         seconds=time.perf_counter() - started,

@@ -17,7 +17,7 @@ from partitioner.evaluation.text.figures import amount
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.planning.sizing.pool import kind_in_question, most_held, with_memory
-from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, trials_of
+from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, Target, trials_of
 from partitioner.planning.sizing.words import found_lines, within
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import MEMORY_TOLERANCE, Devices
@@ -90,9 +90,11 @@ def least_memory(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
     max_time_per_sample: float | None = None,
-    objective: str = "throughput",
+    objective: str | None = None,
     *,
     kind: str | None = None,
+    tokens_per_second: float | None = None,
+    batch_seconds: float | None = None,
     gap: float = 0.0,
     time_limit: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -115,7 +117,11 @@ def least_memory(
         The largest value of the objective that a plan may have, in the unit of the graph's times; None if
         any plan will do. Where CPUs without a limit may run everything, the answer is then 0.
     objective
-        As for :func:`partitioner.solve`, but not ``"capacity"``.
+        As for :func:`partitioner.solve`, but not ``"capacity"``; None for throughput, or for the makespan
+        where `batch_seconds` is given.
+    tokens_per_second, batch_seconds
+        In place of `max_time_per_sample`: the tokens that pass in a second, where the graph says those of a
+        sample, or the seconds of a batch.
     kind
         The kind of device; None for the only one that pays for transfers.
     gap
@@ -157,7 +163,8 @@ def least_memory(
     require_type("devices", devices, Devices)
     check_values(gap=gap)
     limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
-    trials = trials_of(graph, devices, objective, max_time_per_sample, options=options, **limits)
+    target = Target(objective, max_time_per_sample, tokens_per_second, batch_seconds)
+    trials = trials_of(graph, devices, target, options=options, **limits)
     with trials.interruption:
         search = _MemorySearch(trials, devices, kind_in_question(devices, kind).name, gap)
         plan = search.run()
@@ -165,7 +172,7 @@ def least_memory(
         kind=search.kind,
         memory=search.memory,
         bound=search.bound,
-        max_time_per_sample=max_time_per_sample,
+        max_time_per_sample=trials.longest,
         plan=plan,
         trials=tuple(trials.made),
         seconds=time.perf_counter() - started,

@@ -11,17 +11,28 @@ import networkx as nx
 
 from partitioner.base.argument_types import require_callable
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError, WorkloadError
+from partitioner.base.errors import (
+    InfeasibleError,
+    NoPlanFound,
+    OptionError,
+    PartitionerError,
+    WorkloadError,
+    shown,
+)
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.terms import check_longest
 from partitioner.methods.method import Progress
-from partitioner.planning.objectives import objective_of
+from partitioner.planning.objectives import DEFAULT, SIMULATED, objective_of
 from partitioner.planning.options import check_values
 from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
+from partitioner.results.rates import MS_PER_SECOND as SECOND
+from partitioner.results.rates import TOKENS, longest_time
 from partitioner.results.serving import MAXIMISED
+from partitioner.workload.device_validation import is_amount
 from partitioner.workload.devices import Devices
+from partitioner.workload.extras import TIME_UNITS
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph
 
@@ -74,11 +85,66 @@ class SizeTrial:
         }
 
 
+@dataclass(frozen=True)
+class Target:
+    """What the plans of a search must reach: a value of an objective, in a user's words or as a time.
+
+    Parameters
+    ----------
+    objective
+        As in :func:`partitioner.solve`; None for throughput, or for the makespan where `batch_seconds` is
+        given.
+    longest
+        The largest value, in the unit of the graph's times; None for any.
+    tokens_per_second, batch_seconds
+        The same as a rate of tokens, or as the seconds of a batch; None where not given.
+    """
+
+    objective: str | None
+    longest: float | None
+    tokens_per_second: float | None = None
+    batch_seconds: float | None = None
+
+    def resolved(self, graph: Graph, options: Mapping[str, Any]) -> tuple[str, float | None]:
+        """Return the objective, and its largest value in the unit of the graph's times.
+
+        Raises
+        ------
+        OptionError
+            If several targets are given, or the graph or the objective does not say what one of them means.
+        """
+        given = {
+            "max_time_per_sample": self.longest,
+            "tokens_per_second": self.tokens_per_second,
+            "batch_seconds": self.batch_seconds,
+        }
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise OptionError(f"{' and '.join(named)} say the same: give one of them")
+        batch = self.batch_seconds is not None
+        objective = self.objective or (SIMULATED.name if batch else DEFAULT)
+        if not named or self.longest is not None:
+            return objective, self.longest
+        (name,) = named
+        value, period = given[name], objective_of(objective, options=options).period
+        if not is_amount(value) or not value:
+            raise OptionError(f"{name} = {shown(value)}: must be a number above 0")
+        if graph.extras.time_unit not in TIME_UNITS:
+            raise OptionError(f"{name} = {value:g}: the graph does not say the unit of its times (timeUnit)")
+        if period != "batch" and (batch or not period):
+            raise OptionError(f"{name} = {value:g}: means nothing to objective {objective!r}")
+        if batch:
+            return objective, value * SECOND / TIME_UNITS[graph.extras.time_unit]
+        if TOKENS not in graph.extras.top:
+            raise OptionError(f"{name} = {value:g}: the graph does not say {TOKENS}")
+        samples = (options.get("microbatches") or 1) if period == "batch" else 1
+        return objective, samples * longest_time(graph.extras, value)
+
+
 def trials_of(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
-    objective: str,
-    limit: float | None,
+    target: Target,
     *,
     time_limit: float | None,
     on_progress: Callable[[Progress], None] | None,
@@ -94,10 +160,10 @@ def trials_of(
     """
     require_callable(on_progress=on_progress)
     check_values(time_limit=time_limit)
+    known = as_graph(graph, devices)
     return SizeTrials(
-        as_graph(graph, devices),
-        objective,
-        limit,
+        known,
+        *target.resolved(known, options),
         clock=Clock(math.inf if time_limit is None else time_limit),
         interruption=Interruption(stop),
         report=on_progress,
@@ -140,7 +206,7 @@ class SizeTrials:
         if MAXIMISED.get(objective_of(objective).name):
             raise OptionError(f"objective = {objective!r}: must be one whose value is a time")
         self.graph, self.objective, self.options = graph, objective, options
-        self.limit = math.inf if limit is None else limit
+        self.longest, self.limit = limit, math.inf if limit is None else limit
         self.clock, self.interruption, self.report = clock, interruption, report
         self.made: list[SizeTrial] = []
 

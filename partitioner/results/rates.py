@@ -1,0 +1,74 @@
+"""Values of plans in a user's words: samples and tokens a second, seconds a batch, operations a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from partitioner.evaluation.text.figures import figure
+from partitioner.workload.extras import TIME_UNITS, Extras
+
+MS_PER_SECOND = 1e3
+TERA = 1e12
+TOKENS, FLOPS = "tokens_per_sample", "flops_per_sample"  # fields of a graph's extras
+WORDS = {
+    "samples_per_second": "samples/s",
+    "tokens_per_second": "tokens/s",
+    "batch_seconds": "s per batch",
+    "tflops_per_device": "TFLOP/s per device in use",
+}
+
+
+def rates_of(
+    extras: Extras, samples: int, time: float, devices: int, batch: bool = False
+) -> dict[str, float]:
+    """Return what the time of some samples says, by name; empty if the unit of times is not known.
+
+    Parameters
+    ----------
+    extras
+        Those of the graph: its unit of times, and of a sample the tokens and the operations if known.
+    samples, time
+        How many samples end, and in which time.
+    devices
+        How many devices are in use.
+    batch
+        Whether the samples are a batch.
+
+    Examples
+    --------
+    >>> rates_of(Extras({"timeUnit": "ms", "tokens_per_sample": 2048}), 8, 4000.0, 2, batch=True)
+    {'samples_per_second': 2.0, 'tokens_per_second': 4096.0, 'batch_seconds': 4.0}
+    """
+    if extras.time_unit not in TIME_UNITS or not 0 < time < float("inf"):
+        return {}
+    seconds = time * TIME_UNITS[extras.time_unit] / MS_PER_SECOND
+    rate = samples / seconds
+    found = {"samples_per_second": rate}
+    if TOKENS in extras.top:
+        found["tokens_per_second"] = rate * extras.top[TOKENS]
+    found |= {"batch_seconds": seconds} if batch else {}
+    if FLOPS in extras.top:
+        found["tflops_per_device"] = rate * extras.top[FLOPS] / (devices * TERA)
+    return found
+
+
+def rates_in_words(rates: Mapping[str, float]) -> str:
+    """Return the rates as a line.
+
+    Examples
+    --------
+    >>> rates_in_words({"samples_per_second": 2.0, "tokens_per_second": 4096.0})
+    '2 samples/s, 4096 tokens/s'
+    """
+    return ", ".join(f"{figure(rates[name])} {words}" for name, words in WORDS.items() if name in rates)
+
+
+def longest_time(extras: Extras, tokens_per_second: float) -> float:
+    """Return the time of a sample at a rate of tokens, in the unit of the graph's times.
+
+    Examples
+    --------
+    >>> longest_time(Extras({"timeUnit": "ms", "tokens_per_sample": 2048}), 4096.0)
+    500.0
+    """
+    return float(extras.top[TOKENS] / tokens_per_second * MS_PER_SECOND / TIME_UNITS[extras.time_unit])
