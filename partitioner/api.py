@@ -31,6 +31,9 @@ from partitioner.planning.comparison.methods import MethodComparison, compare_me
 from partitioner.planning.comparison.recommend import Recommendation, recommend
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
 from partitioner.planning.evaluate import evaluate
+from partitioner.planning.layouts.layout import ClusterLayout
+from partitioner.planning.layouts.plan import plan
+from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.sizing.fewest_devices import FewestDevices, fewest_devices
 from partitioner.planning.sizing.least_memory import LeastMemory, least_memory
 from partitioner.planning.solve import solve
@@ -63,6 +66,7 @@ __all__ = [
     "Alternatives",
     "BackendUnavailable",
     "Certificate",
+    "ClusterLayout",
     "Comparison",
     "Conflict",
     "Constraints",
@@ -80,6 +84,7 @@ __all__ = [
     "GroupLink",
     "InfeasibleError",
     "Layer",
+    "LayoutPlan",
     "LeastMemory",
     "Level",
     "MethodComparison",
@@ -121,6 +126,7 @@ __all__ = [
     "load_placement",
     "load_plan",
     "load_timeline",
+    "plan",
     "recommend",
     "report",
     "solve",

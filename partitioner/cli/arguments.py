@@ -16,6 +16,7 @@ from partitioner.cli.diff import DIFF
 from partitioner.cli.explain import EXPLAIN
 from partitioner.cli.export import EXPORT
 from partitioner.cli.option_arguments import argument_of
+from partitioner.cli.plan import LAYOUTS
 from partitioner.cli.plot import PLOT
 from partitioner.cli.profile import MEASURE
 from partitioner.cli.recommend import RECOMMEND
@@ -140,6 +141,11 @@ def _commands() -> dict[str, _Words]:
         ),
         "recommend": _Words(
             "plan pipelines under all schedules and rank them", "WORKLOAD --microbatches N", RECOMMEND
+        ),
+        "plan": _Words(
+            "rank the layouts of a language model on a cluster",
+            "CONFIG --gpus N --device NAME",
+            LAYOUTS,
         ),
         "explain": _Words(
             "say why a plan takes as long as it does, and what would change that", "WORKLOAD PLAN", EXPLAIN

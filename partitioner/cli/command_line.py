@@ -21,6 +21,7 @@ from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
 from partitioner.cli.output import drop_output, open_standard_streams, refuse_own_inputs, saved, show
+from partitioner.cli.plan import plan_layouts
 from partitioner.cli.plot import run_plot
 from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
@@ -159,6 +160,7 @@ COMMANDS: dict[str, Command] = {
     "simulate": simulate_plan,
     "compare": compare_all,
     "recommend": recommend_pipelines,
+    "plan": plan_layouts,
     "explain": explain_plan,
     "diff": diff_plans,
     "conflict": find_conflict,

@@ -70,7 +70,7 @@ def config_graph(
         If an option is missing or not in its range.
     """
     decoder = decoder_of(content, source)
-    _check_counts(batch=batch, sequence=sequence, context=context)
+    _check_counts(batch=batch, sequence=sequence, context=context, microbatches=microbatches)
     _check_generate(generate, training, phases)
     _check_flags(training=training, predictors=training if predictors is None else predictors)
     kind = _dtype(content, source) if dtype is None else dtype_name(dtype)

@@ -1,0 +1,76 @@
+"""Unequal stages for a layout: the exact methods on its layers, simulated again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
+from partitioner.base.interruption import StopEvent
+from partitioner.planning.layouts.timing import LayoutRun
+from partitioner.planning.solve import solve
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import DeviceKind, Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.layer import ACCELERATOR, Layer
+
+
+def refined(run: LayoutRun, seconds: float, stop: StopEvent | None) -> LayoutRun:
+    """Return the run with the stages that the exact methods find, or the same if none are faster."""
+    if run.layout.pipeline == 1:
+        return run
+    layout = run.layout
+    options: dict[str, Any] = {"schedule": layout.schedule, "microbatches": run.microbatches}
+    if layout.virtual_stages > 1:
+        options["virtual_stages"] = layout.virtual_stages
+    try:
+        found = solve(
+            _graph(run),
+            Devices((DeviceKind(ACCELERATOR, layout.pipeline, memory=run.costs.cluster.memory),)),
+            "makespan",
+            time_limit=seconds,
+            stop=stop,
+            **options,
+        )
+    except (InfeasibleError, NoPlanFound, OptionError):
+        return run
+    borders = _borders(found, len(run.costs.layer_names))
+    if len(borders) != layout.stages + 1:
+        return run
+    other = replace(run, borders=borders)
+    return other if other.fits and other.simulated[0] < run.simulated[0] else run
+
+
+def _graph(run: LayoutRun) -> Graph:
+    """Return the chain of the layers, with times and memory under the layout."""
+    costs = run.costs.layers(run.layout)
+    apart = run.layout.tensor * run.layout.context * run.layout.data + 1
+    names = [str(i) for i in range(len(run.costs.layer_names))]
+    layers = [
+        Layer(
+            name,
+            forward=float(costs.forward[i]),
+            backward=float(costs.backward[i]),
+            parameters=float(costs.parameters[i]),
+            gradients=float(costs.gradients[i]),
+            optimizer=float(costs.optimizer[i]),
+            activations=float(costs.activations[i]),
+            workspace=float(costs.workspace[i]),
+            output=float(costs.output[i]),
+            inputs=() if i == 0 else (names[i - 1],),
+        )
+        for i, name in enumerate(names)
+    ]
+    return Graph.chain(layers, bandwidth=run.costs.cluster.bandwidth(apart), training=True)
+
+
+def _borders(plan: Plan, layers: int) -> tuple[int, ...]:
+    """Return the first layer of every stage of a plan, and the number of layers."""
+    if plan.stage_of is not None:
+        stage = np.array([plan.stage_of[str(i)] for i in range(layers)])
+    else:
+        place = {name: i for i, name in enumerate(plan.stages)}
+        stage = np.array([place[plan.placement[str(i)]] for i in range(layers)])
+    return (0, *(np.flatnonzero(np.diff(stage)) + 1).tolist(), layers)

@@ -1,0 +1,105 @@
+"""The best layouts of a space: bounds in closed form decide which are simulated."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import Interruption
+from partitioner.planning.layouts.costs import ModelCosts
+from partitioner.planning.layouts.layout import ClusterLayout
+from partitioner.planning.layouts.timing import LayoutRun
+
+
+@dataclass
+class ClusterLayoutSearch:
+    """The search for the `top` fastest layouts of a space that fit.
+
+    A layout is simulated only if the closed form does not show that it is slower than the `top` best. So the
+    layouts found are those that simulating all would find.
+
+    Parameters
+    ----------
+    costs
+        The costs of the model.
+    global_batch
+        Sequences of a batch.
+    top
+        How many layouts are kept.
+    clock, interruption
+        When to end with the best layouts so far.
+    """
+
+    costs: ModelCosts
+    global_batch: int
+    top: int
+    clock: Clock
+    interruption: Interruption
+    tried: int = 0
+    simulated: int = 0
+    misfits: list[tuple[float, LayoutRun]] = field(default_factory=list)
+    whole: bool = True
+    waiting: list[tuple[float, int, LayoutRun]] = field(default_factory=list)
+    least: float = math.inf
+
+    def run_of(self, layout: ClusterLayout) -> LayoutRun:
+        """Return the run of a layout whose blocks are dealt evenly to the stages."""
+        return LayoutRun(self.costs, layout, self.global_batch, self.costs.borders(layout.stages))
+
+    def search(self, layouts: Iterable[ClusterLayout]) -> list[LayoutRun]:
+        """Return the best layouts, the fastest first."""
+        for layout in layouts:
+            if self._ends():
+                break
+            self._consider(layout)
+        heapq.heapify(self.waiting)
+        return self._best()
+
+    def _consider(self, layout: ClusterLayout) -> None:
+        """Keep a layout that fits with its bound; note the one that misses by the fewest bytes."""
+        self.tried += 1
+        run = self.run_of(layout)
+        self.least = min(self.least, least_time(run))
+        if run.fits:
+            self.waiting.append((run.bound, self.tried, run))
+            return
+        missing = float(run.memory.max() - self.costs.cluster.memory)
+        if not self.misfits or missing < self.misfits[0][0]:
+            self.misfits = [(missing, run)]
+
+    def _best(self) -> list[LayoutRun]:
+        """Simulate by growing bound until no bound is below the worst of the best."""
+        found: list[LayoutRun] = []
+        while self.waiting and not (len(found) == self.top and self.waiting[0][0] > found[-1].simulated[0]):
+            if self._ends() and found:
+                break
+            _, _, run = heapq.heappop(self.waiting)
+            self.simulated += 1
+            found = sorted([*found, run], key=lambda each: (each.simulated[0], each.layout))[: self.top]
+        return found
+
+    def _ends(self) -> bool:
+        ended = self.clock.expired or self.interruption.is_set()
+        self.whole = self.whole and not ended
+        return ended
+
+
+def least_time(run: LayoutRun) -> float:
+    """Return the milliseconds that a batch takes at least, however layers are dealt; infinity if none fits.
+
+    The loads of the p devices add up to the time T of all layers. Under 1F1B, those before device s delay its
+    first microbatch and follow its last one, so that P_s + M L_s bounds the batch of M microbatches; the
+    least largest one is T / (1 - (1 - 1 / M)^p). Under other schedules a device has M T / p at least.
+    """
+    layers, layout, p = run.costs.layers(run.layout), run.layout, run.layout.pipeline
+    states = float((layers.parameters + layers.gradients + layers.optimizer).sum())
+    if states / p > run.costs.cluster.memory:
+        return math.inf
+    total = float((layers.forward + layers.backward).sum())
+    count = run.microbatches
+    if layout.virtual_stages > 1 or layout.schedule != "1f1b":
+        return count * total / p
+    return total / (1 - (1 - 1 / count) ** p)

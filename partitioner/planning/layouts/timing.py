@@ -1,0 +1,219 @@
+"""The time of a batch under a layout: a bound in closed form, and the simulation of its schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from partitioner.estimation.device_time import BANDWIDTH_REACHED
+from partitioner.evaluation.solution import Solution
+from partitioner.planning.layouts.costs import LayerCosts, ModelCosts, summed
+from partitioner.planning.layouts.layout import ClusterLayout
+from partitioner.schedule.simulation import simulate
+from partitioner.schedule.timeline import Timeline
+from partitioner.workload.devices import DeviceKind, Devices
+from partitioner.workload.graph import Floats, Graph, Ints
+from partitioner.workload.in_flight import stash
+from partitioner.workload.layer import ACCELERATOR, Layer
+from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
+
+BACKWARD = "/backward"
+MS_PER_SECOND = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutRun:
+    """A layout with the layers of its stages, and what a batch takes.
+
+    Parameters
+    ----------
+    costs
+        The costs of the model's layers.
+    layout
+        The layout.
+    global_batch
+        Sequences of a batch.
+    borders
+        The first layer of every stage, and the number of layers.
+    """
+
+    costs: ModelCosts
+    layout: ClusterLayout
+    global_batch: int
+    borders: tuple[int, ...]
+
+    @property
+    def microbatches(self) -> int:
+        """The microbatches that a pipeline runs of a batch."""
+        return self.layout.microbatches(self.global_batch)
+
+    @cached_property
+    def stages(self) -> LayerCosts:
+        """The costs of the stages, each of shape (stages,)."""
+        return summed(self.costs.layers(self.layout), self.borders)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The numbers of blocks of the stages."""
+        first, count = self.costs.first_block, len(self.costs.decoder.blocks)
+        at = np.clip(np.array(self.borders) - first, 0, count)
+        return tuple(np.diff(at).tolist())
+
+    @cached_property
+    def device(self) -> Ints:
+        """The device of the pipeline, from 0, that has each stage, shape (stages,)."""
+        p, v = self.layout.pipeline, self.layout.virtual_stages
+        ranks = VIRTUAL[self.layout.schedule].ranks(p, v) if self.layout.schedule in VIRTUAL else range(p)
+        return np.array(ranks, dtype=np.int64)
+
+    @cached_property
+    def transfers(self) -> Floats:
+        """Milliseconds of a tensor from each stage to the next one, shape (stages - 1,)."""
+        cluster = self.costs.cluster
+        apart = self.layout.tensor * self.layout.context * self.layout.data + 1
+        sent = self.stages.output[:-1] / cluster.bandwidth(apart) * MS_PER_SECOND + cluster.delay(apart)
+        return np.asarray(sent * (self.device[1:] != self.device[:-1]))
+
+    @cached_property
+    def exchange(self) -> Floats:
+        """Milliseconds in which each device exchanges gradients with its replicas, shape (p,).
+
+        A ring of all replicas and of the devices that divide sequences: an all-reduce, or, if they divide
+        states, a reduce-scatter of the gradients and an all-gather of the parameters, which send as much.
+        """
+        layout, cluster = self.layout, self.costs.cluster
+        replicas = layout.data * layout.context
+        span = layout.tensor * replicas
+        nbytes = self._by_device(self.stages.gradients) * self._gradient_shares
+        ring = 2 * (replicas - 1) / replicas * nbytes / cluster.bandwidth(span) * MS_PER_SECOND
+        return np.asarray(ring + 2 * (replicas - 1) * cluster.delay(span) * (replicas > 1))
+
+    @property
+    def _gradient_shares(self) -> int:
+        """Among how many replicas the gradients that a device holds are divided."""
+        return self.layout.data * self.layout.context if self.layout.zero >= 2 else 1
+
+    @cached_property
+    def step(self) -> Floats:
+        """Milliseconds of the optimizer's step on each device, shape (p,).
+
+        It reads the gradients, reads and writes its states, and writes the parameters; replicas that divide
+        the states divide this work.
+        """
+        stages, device = self.stages, self.costs.cluster.device
+        shares = self.layout.data * self.layout.context if self.layout.zero in (1, 2) else 1
+        held = stages.gradients if self.layout.zero >= 2 else stages.gradients / shares
+        nbytes = held + 2 * stages.optimizer + stages.parameters / shares
+        return np.asarray(self._by_device(nbytes) / (BANDWIDTH_REACHED * device.bandwidth) * MS_PER_SECOND)
+
+    @cached_property
+    def memory(self) -> Floats:
+        """Bytes that each device of the pipeline needs, shape (p,)."""
+        stages = self.stages
+        states = self._by_device(stages.parameters + stages.gradients + stages.optimizer)
+        work = np.zeros(self.layout.pipeline)
+        np.maximum.at(work, self.device, stages.workspace)
+        return np.asarray(states + work + self._activations())
+
+    @property
+    def fits(self) -> bool:
+        """Whether every device has the memory that it needs."""
+        return bool((self.memory <= self.costs.cluster.memory).all())
+
+    def _activations(self) -> Floats:
+        p, v, schedule = self.layout.pipeline, self.layout.virtual_stages, self.layout.schedule
+        kept = self.stages.activations
+        if schedule not in VIRTUAL:
+            held = [stash(schedule, i, p, self.microbatches).activations for i in range(p)]
+            return np.asarray(np.array(held) * kept)
+        return np.array(
+            [
+                max(
+                    np.dot(held, kept[self.device == rank])
+                    for held in samples_by_chunk(schedule, rank, p, v, self.microbatches)
+                )
+                for rank in range(p)
+            ]
+        )
+
+    @cached_property
+    def loads(self) -> Floats:
+        """Milliseconds of a microbatch on each device, tensors that it receives included, shape (p,)."""
+        received = np.zeros(len(self.device))
+        received[1:] += self.transfers
+        received[:-1] += self.transfers
+        return self._by_device(self.stages.forward + self.stages.backward + received)
+
+    def _by_device(self, values: Floats) -> Floats:
+        return np.bincount(self.device, weights=values, minlength=self.layout.pipeline).astype(np.float64)
+
+    @cached_property
+    def bound(self) -> float:
+        """Milliseconds that a batch takes at least.
+
+        A device begins when the first microbatch has passed the stages before its first one, runs all
+        microbatches, and then exchanges gradients.
+        """
+        first = np.array([np.flatnonzero(self.device == rank)[0] for rank in range(self.layout.pipeline)])
+        sent = np.concatenate([[0.0], np.cumsum(self.stages.forward[:-1] + self.transfers) - self.transfers])
+        arrival = sent[first]  # when the tensor is there; to fetch it is a part of the load
+        ends = arrival + self.microbatches * self.loads + self.exchange
+        return float(ends.max() + self.step.max())
+
+    @cached_property
+    def simulated(self) -> tuple[float, Floats, float]:
+        """Milliseconds of a batch, of each device's passes until its end, and the share of idle time."""
+        if self.layout.pipeline == 1:
+            ends, bubble = self.microbatches * self.loads, 0.0
+        else:
+            ends, bubble = self._pipeline()
+        return float((ends + self.exchange).max() + self.step.max()), ends, bubble
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a batch, simulated."""
+        return self.simulated[0] / MS_PER_SECOND
+
+    @property
+    def exposed(self) -> float:
+        """The share of the batch in which gradients are exchanged and nothing is processed."""
+        total, ends, _ = self.simulated
+        return float(((ends + self.exchange).max() - ends.max()) / total)
+
+    def _pipeline(self) -> tuple[Floats, float]:
+        """Return when the last pass of each device ends, and the mean share of time in which devices wait."""
+        timeline = self.timeline
+        rows = [timeline.devices.index(name) for name in _names(self.layout.pipeline)]
+        starts = timeline.table.start
+        ends = np.array([timeline.end[starts[i] : starts[i + 1]].max() for i in rows])
+        return ends, float(1 - self.microbatches * self.loads.sum() / (len(ends) * ends.max()))
+
+    @property
+    def timeline(self) -> Timeline:
+        """The simulated schedule of one pipeline, without exchange and optimizer."""
+        stages, names = self.stages, _names(self.layout.pipeline)
+        sent = [*self.transfers.tolist(), 0.0]
+        layers = [
+            Layer(
+                str(i), forward=float(stages.forward[i]), backward=float(stages.backward[i]), output=sent[i]
+            )
+            for i in range(self.layout.stages)
+        ]
+        graph = Graph.chain(
+            layers, bandwidth=MS_PER_SECOND, training=True
+        )  # so that a byte takes a millisecond
+        stage = [int(str(node).removesuffix(BACKWARD)) for node in graph.ids]
+        order = tuple(names[rank] for rank in self.device)
+        placement = {node: order[i] for node, i in zip(graph.ids, stage, strict=True)}
+        stage_of = dict(zip(graph.ids, stage, strict=True)) if self.layout.virtual_stages > 1 else None
+        solution = Solution(placement, order=order, stage_of=stage_of)
+        devices = Devices((DeviceKind(ACCELERATOR, self.layout.pipeline),))
+        return simulate(graph, devices, solution, self.layout.schedule, self.microbatches, links="direct")
+
+
+def _names(count: int) -> tuple[str, ...]:
+    """Return the names of the devices of a pipeline."""
+    return Devices((DeviceKind(ACCELERATOR, count),)).names

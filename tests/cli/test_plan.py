@@ -1,0 +1,74 @@
+"""The command ``plan`` prints a table that fits a terminal, a JSON object, and the settings of a runtime."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from partitioner.cli.command_line import main
+
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 512,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "vocab_size": 32000,
+}
+ASKED = [
+    "--gpus",
+    "16",
+    "--device",
+    "A100-80",
+    "--global-batch",
+    "64",
+    "--sequence",
+    "512",
+    "--time-limit",
+    "5",
+]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    (file := tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_table_fits_the_terminal(
+    config: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["plan", config, *ASKED, "--network", "25GB"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("TP") and "s a batch" in lines[0] and max(map(len, lines)) <= width
+    assert "above the bound" in " ".join(lines[:2]) and lines[-1].startswith("the second takes")
+
+
+def test_json_is_one_object_and_settings_are_a_file(
+    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = tmp_path / "arguments.txt"
+    runtime = ["--runtime", "megatron", "--settings", str(settings), "--format", "json"]
+    assert main(["plan", config, *ASKED, *runtime]) == 0
+    found = json.loads(capsys.readouterr().out)
+    best = found["layouts"][0]["layout"]
+    degrees = best["tensor"] * best["pipeline"] * best["context"] * best["data"]
+    assert degrees == found["cluster"]["gpus"] == 16 and found["bound"] <= found["layouts"][0]["seconds"]
+    assert f"--tensor-model-parallel-size {best['tensor']}\n" in settings.read_text(encoding="utf-8")
+
+
+def test_settings_of_no_runtime_are_refused(
+    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", config, *ASKED, "--settings", str(tmp_path / "file")]) == 2
+    assert "runtime = 'any': settings are written for" in capsys.readouterr().err
+
+
+def test_no_layout_fits(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", config, *ASKED, "--memory", "1MB"]) == 3
+    assert "layouts fits the memory" in capsys.readouterr().err
