@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.estimation import curves
-from partitioner.estimation.curves import STEPS, Curve, corners
+from partitioner.estimation.curves import STEPS, Curve, corners, encoded
 from partitioner.estimation.device_operations import COLLECTIVES, Collective
 from partitioner.estimation.device_time import COLLECTIVE_DTYPE, base_time
 from partitioner.estimation.measured_tables import Measured, read_operation_tables
-from partitioner.estimation.named_devices import NamedDevice, named_device
+from partitioner.estimation.named_devices import BYTES, NamedDevice, named_device
 
 Floats = NDArray[np.float64]
 FOLDERS = {
@@ -42,7 +42,9 @@ SIZES = (32, 128, 512, 1024, 2048, 4096, 8192, 16384, 65536)
 HEADS = (1, 4, 16, 32, 64, 128, 256, 1024, 16384)
 TOKENS = (1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 HEAD = (64, 128, 192, 256, 512)
-BYTES = tuple(4.0**power for power in range(4, 16))
+MESSAGES = tuple(4.0**power for power in range(4, 16))
+FOURS = ((1, 2),)  # whether rows are whole fours: an axis of products of narrow numbers
+COPIES = ("all_gather", "all_to_all")  # whose times depend on bytes alone, of any type of numbers
 EXPERT_ROWS = (0.02, 0.25, 1, 4, 16, 64, 256, 1024, 4096)
 LENGTHS = (2, 64, 256, 1024, 4096, 16384, 131072)
 KEYS = (1, 4, 16, 64, 256, 1024, 4096, 16384)  # heads of keys, of all sequences
@@ -54,7 +56,7 @@ AXES: Mapping[str, tuple[tuple[float, ...], ...]] = {
     "generation": (LENGTHS, KEYS, HEAD, (1, 4, 16, 64)),
     "windowed_generation": (LENGTHS, KEYS, HEAD, (1, 8, 64)),
     "experts": (EXPERT_ROWS, (1, 2, 8, 32, 128, 512), (64, 256, 1024, 4096, 16384), (1, 4, 16, 64, 256)),
-    **dict.fromkeys(COLLECTIVES, (BYTES, GPUS)),
+    **dict.fromkeys(COLLECTIVES, (MESSAGES, GPUS)),
 }
 ROUNDS, STEPS_OF_GRADIENTS, SMOOTH = 6, 150, 3e-3
 LEAST = 0.01  # of a deviation, whose inverse is a weight
@@ -71,6 +73,7 @@ class Row:
     held_out: int
     median: float
     high: float
+    errors: Floats
 
 
 def main() -> None:
@@ -96,7 +99,7 @@ def distilled(tables: Path) -> tuple[dict[str, Any], list[Row]]:
         for number, one in enumerate(chosen_from(read_operation_tables(tables / folder))):
             held = held_out(number, len(one.time))
             device, kind = named_device(name), one.operation.kind
-            points = used(one, AXES[kind], ~held)
+            points = used(one, (*AXES[kind], *FOURS * (kind == "product" and BYTES[one.dtype] < 2)), ~held)
             curve = fitted(one, points, device, ~held)
             found.setdefault(kind, {})[one.dtype] = coded(curve)
             rows.append(judged(one, curve, device, held))
@@ -104,10 +107,17 @@ def distilled(tables: Path) -> tuple[dict[str, Any], list[Row]]:
 
 
 def chosen_from(tables: list[Measured]) -> list[Measured]:
-    """Return the measurements that have curves: of collectives those with one type of numbers."""
-    return [
-        one for one in tables if not isinstance(one.operation, Collective) or one.dtype == COLLECTIVE_DTYPE
+    """Return the measurements that have curves: of reductions one type of numbers, of copies all together."""
+    found = [one for one in tables if one.operation.kind not in COPIES]
+    found = [
+        one for one in found if not isinstance(one.operation, Collective) or one.dtype == COLLECTIVE_DTYPE
     ]
+    for name in COPIES:
+        several = [one for one in tables if one.operation.kind == name]
+        gpus, size = (np.concatenate([one.operation.axes[i] for one in several]) for i in (1, 0))
+        time = np.concatenate([one.time for one in several])
+        found.append(Measured(Collective(name, gpus, size), COLLECTIVE_DTYPE, time))
+    return found
 
 
 def held_out(number: int, count: int) -> NDArray[np.bool_]:
@@ -188,8 +198,7 @@ def _roughness(values: Floats) -> Floats:
 
 def coded(curve: Curve) -> dict[str, Any]:
     """Return a curve as the file has it."""
-    values = " ".join(str(round(value)) for value in (curve.values * STEPS).ravel().tolist())
-    return {"axes": [list(axis) for axis in curve.axes], "values": values}
+    return {"axes": [list(axis) for axis in curve.axes], "values": encoded(curve.values)}
 
 
 def judged(one: Measured, curve: Curve, device: NamedDevice, held: NDArray[np.bool_]) -> Row:
@@ -197,7 +206,9 @@ def judged(one: Measured, curve: Curve, device: NamedDevice, held: NDArray[np.bo
     time = base_time(device, one.operation, one.dtype) * curve.factor(one.operation.axes)
     error = np.abs(time / one.time - 1)[held]
     median, high = (float(np.quantile(error, part)) for part in (0.5, 0.95))
-    return Row(device.name, one.operation.kind, one.dtype, len(one.time), int(held.sum()), median, high)
+    return Row(
+        device.name, one.operation.kind, one.dtype, len(one.time), int(held.sum()), median, high, error
+    )
 
 
 def print_table(rows: list[Row]) -> None:
@@ -209,6 +220,8 @@ def print_table(rows: list[Row]) -> None:
             f"| {row.device} | {row.operation} | {row.dtype} | {row.entries:,} | {row.held_out:,} "
             f"| {row.median:.1%} | {row.high:.1%} |"
         )
+    every = np.concatenate([row.errors for row in rows])
+    print(f"all {len(every):,} held out: median {np.median(every):.1%}, 95 % {np.quantile(every, 0.95):.1%}")
     print(f"curves within 5 % and 20 %: {sum(within(rows))} of {len(rows)}")
 
 

@@ -196,3 +196,13 @@ def _cache_class(folder: Path) -> type[Any]:
         _impl_class = Implementation
 
     return Cache
+
+
+@njit(inline="always")
+def overwrite(target: Any, source: Any) -> None:
+    """Copy one array into another of the same length.
+
+    In a kernel, numba's own ``target[:] = source`` compiles 37 functions for the text of its error.
+    """
+    for i in range(len(source)):
+        target[i] = source[i]

@@ -1,8 +1,9 @@
 """Curves distilled from measured operations: what part of its roofline a device needs, by sizes.
 
 ``curves.json`` beside this file has, for each device, operation and type of numbers, a grid: the sizes of its
-axes, and at each point 64 times the binary logarithm of the measured time over that of the roofline, in the
-order of the last axis first. Between points it is linear in the logarithms of sizes; beyond them it stays.
+axes, and at each point 64 times the binary logarithm of the measured time over that of the roofline plus
+2,048, as two digits to the base 64, the last axis first. Between points it is linear in the logarithms of
+sizes; beyond them it stays. Axes of the operation beyond those of its curve do not matter.
 ``scripts/distil_curves.py`` writes the file, which names the sources of its figures.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +23,8 @@ from numpy.typing import NDArray
 
 from partitioner.workload.graph import Floats
 
-STEPS = 64  # of a factor of two
+STEPS, MIDDLE = 64, 2048  # values of a factor of two, and that of equality
+DIGITS = string.digits + string.ascii_letters + "+-"
 FILE = "curves.json"
 
 
@@ -100,8 +103,25 @@ def curve_of(device: str, operation: str, dtype: str) -> Curve | None:
     if found is None:
         return None
     axes = tuple(tuple(axis) for axis in found["axes"])
-    values = np.array(found["values"].split(), dtype=np.float64).reshape([len(axis) for axis in axes])
-    return Curve(axes, values / STEPS)
+    return Curve(axes, decoded(found["values"]).reshape([len(axis) for axis in axes]))
+
+
+def decoded(text: str) -> Floats:
+    """Return the values of a grid from their digits.
+
+    Examples
+    --------
+    >>> decoded(encoded(np.array([0.0, -1.5, 2.25]))).tolist()
+    [0.0, -1.5, 2.25]
+    """
+    digits = np.array([DIGITS.index(digit) for digit in text], dtype=np.float64).reshape(-1, 2)
+    return (digits[:, 0] * len(DIGITS) + digits[:, 1] - MIDDLE) / STEPS
+
+
+def encoded(values: Floats) -> str:
+    """Return the digits of the values of a grid."""
+    whole = np.rint(values.ravel() * STEPS).astype(int) + MIDDLE
+    return "".join(DIGITS[value // len(DIGITS)] + DIGITS[value % len(DIGITS)] for value in whole.tolist())
 
 
 def measured_devices() -> tuple[str, ...]:

@@ -48,8 +48,11 @@ class Product:
 
     @property
     def axes(self) -> tuple[Any, ...]:
-        """Rows in all, columns, and inner numbers."""
-        return self.m * self.count, self.n, self.k
+        """Rows in all, columns, inner numbers, and 1 for rows in whole fours, 2 for others.
+
+        Kernels for narrow numbers differ by the last.
+        """
+        return self.m * self.count, self.n, self.k, np.where(np.mod(self.m, 4) > 0, 2, 1)[()]
 
     def backward(self) -> tuple[DeviceOperation, ...]:
         """Return the products for the gradients of both factors."""

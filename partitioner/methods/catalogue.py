@@ -249,7 +249,7 @@ PLACERS = (
     _placer(
         "portfolio",
         "portfolio:solve_portfolio",
-        "the best of all quick list schedulers, improved by local search",
+        "the best of five list schedulers, improved by local search",
     ),
     _placer("heft", "heft:solve_heft", "HEFT: by upward rank, each where it ends first"),
     _placer("etf", "m_etf:solve_etf", "ETF: next is the operator that can start first"),

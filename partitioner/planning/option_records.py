@@ -347,7 +347,7 @@ PLACED = (
         "let m-TOPO fill no device beyond an even share and the largest colour class",
         PLACING,
         meaning="no device is filled beyond an even share and the largest colour class",
-        effect=with_methods("m-topo", *AROUND),
+        effect=with_methods("m-topo"),
         flag_help="let m-TOPO fill devices up to their memory",
     ),
     Option(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.local_search.model import (
     BARRED,
@@ -173,8 +173,8 @@ def refresh(model, state):
     place, inside, ledger = state.place, state.inside, state.ledger
     inside[:] = 0
     ledger[:] = 0.0
-    ledger[:, ROOM] = model.room
-    ledger[:, TRANSFER_FACTOR] = model.transfer_factor
+    overwrite(ledger[:, ROOM], model.room)
+    overwrite(ledger[:, TRANSFER_FACTOR], model.transfer_factor)
     for v in range(len(place)):
         d = place[v]
         ledger[d, HELD] += model.size[v]
@@ -450,6 +450,6 @@ def anneal(model, state, control, mix, rng, best, budget):
                 for v in range(n):
                     held[place[v]] += size[v]
                 if (held <= model.room).all():
-                    best[:n] = place
+                    overwrite(best, place)
                     best[n] = value
     return shifts

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.method import Settings
 from partitioner.methods.placers.coarse import expanded, merged
 from partitioner.methods.placers.engine import found
@@ -182,6 +182,15 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
     return cut
 
 
+@njit(cache=True, inline="always")
+def _meet(allowed: Bools, a: int, b: int) -> bool:
+    """Whether groups `a` and `b` may run on a common device."""
+    together = False
+    for d in range(allowed.shape[1]):
+        together |= allowed[a, d] and allowed[b, d]
+    return together
+
+
 @njit(cache=True, nogil=True)
 def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float) -> Bools:
     parent, cut = np.arange(len(size)), begins.copy()
@@ -189,10 +198,10 @@ def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float
         a, b = root(parent, group[p - 1]), root(parent, group[p])
         if begins[p] or a == b:
             continue
-        if size[a] + size[b] <= memory and (allowed[a] & allowed[b]).any():
+        if size[a] + size[b] <= memory and _meet(allowed, a, b):
             parent[b] = a
             size[a] += size[b]
-            allowed[a] &= allowed[b]
+            _narrowed(allowed[a], allowed, b)
         else:
             cut[p] = True
     return cut
@@ -269,7 +278,7 @@ def _walk(start: Ints, after: Ints, missing: Ints, entries: Ints) -> Ints:
     """Return the order of a queue that is a stack; the head of the queue is the top of the stack."""
     order, stack = np.empty_like(missing), np.empty_like(missing)
     depth = len(entries)
-    stack[:depth] = entries
+    overwrite(stack, entries)
     for place in range(len(missing)):
         depth -= 1
         v = stack[depth]
@@ -307,7 +316,7 @@ def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats
     return NOWHERE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _adjusted(arrays: TaskArrays, state: PartialSchedule, v: int, previous: int, back: float) -> int:
     """Return the previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
 
@@ -353,7 +362,7 @@ def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
     return NOWHERE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> tuple[int, int]:
     """Return the device of a task, and the first one that is not full."""
     g = arrays.group[v]
@@ -366,7 +375,7 @@ def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> t
     return _roomiest(arrays, state, v), current
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _roomiest(arrays: TaskArrays, state: PartialSchedule, v: int) -> int:
     """Return the device with the most memory left of those that the task fits on, or ``NOWHERE``."""
     chosen = NOWHERE

@@ -139,7 +139,7 @@ def place_all(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _critical_device(arrays: TaskArrays, state: PartialSchedule, rest: Ints, bound: Ints) -> int:
     """Return the device on which the tasks of `rest` that it can hold take the least time on average."""
     best, most, chosen = np.inf, 0, NOWHERE
@@ -153,7 +153,7 @@ def _critical_device(arrays: TaskArrays, state: PartialSchedule, rest: Ints, bou
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _simulate(
     arrays: TaskArrays, state: PartialSchedule, rest: Ints, d: int, bound: Ints
 ) -> tuple[int, float]:

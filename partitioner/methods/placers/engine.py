@@ -134,7 +134,7 @@ def _place_all(arrays: TaskArrays, state: PartialSchedule, order: Ints, rule: in
     return previous
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _earliest(arrays: TaskArrays, state: PartialSchedule, v: int, rule: int, start: Floats) -> int:
     """Return the device on which the task finishes, or starts, first; `start`, shape (D,), is overwritten."""
     start_times(arrays, state, v, start)
@@ -146,7 +146,7 @@ def _earliest(arrays: TaskArrays, state: PartialSchedule, v: int, rule: int, sta
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _next_fit(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> int:
     """Return the device of the task's group, or the first one, from `current` on, that the task fits on."""
     home = state.home[arrays.group[v]]

@@ -1,4 +1,8 @@
-"""The portfolio: all quick list schedulers run, and the best placement is improved by local search."""
+"""The portfolio: several list schedulers run, and the best placement is improved by local search.
+
+Of the placers that the package has, those run without which the best placement is worse on many graphs
+(docs/benchmarks.md, "Placers in the portfolio"). The others are methods of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,6 @@ from itertools import chain
 import numpy as np
 
 from partitioner.base.errors import BackendUnavailable
-from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.dispensable import dispensable, note_on
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, meets, no_split, out_of_time
 from partitioner.methods.placers.first_fit import place_within_memory
@@ -22,13 +25,13 @@ from partitioner.methods.registry import METHODS
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import AnyOperators
 
-LEFT_OUT = (USERS_OWN, "portfolio", "exact")
+PLACERS = ("heft", "m-etf", "m-sct", "cpd-topo", "celeritas")
 PATIENCE = 5.0  # seconds that a placer may wait for its solver
 FITTING, GIVEN, REFINING = "a placement that fits", "the given placement", "local search"
 
 
 def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
-    """Return the best placement of all placers, improved by local search: method ``portfolio``.
+    """Return the best placement of `PLACERS`, improved by local search: method ``portfolio``.
 
     If no placer finds a placement within the memory, any placement that fits is taken.
     """
@@ -99,7 +102,6 @@ def _placements(tasks: Tasks, settings: Settings, left_out: list[str]) -> Iterat
 
 
 def placers() -> dict[str, ListMethod]:
-    """Return the list schedulers of the registry by name, without the one made of the user's rules."""
-    names = [name for name, info in METHODS.own.items() if info.places_operators and name not in LEFT_OUT]
-    loaded = {name: METHODS[name].load() for name in names}
+    """Return the list schedulers that the portfolio runs, by name."""
+    loaded = {name: METHODS.own[name].load() for name in PLACERS}
     return {name: method for name, method in loaded.items() if isinstance(method, ListMethod)}

@@ -30,7 +30,7 @@ from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def favourite_held(arrays: TaskArrays, state: PartialSchedule, child: int, d: int) -> bool:
     """Whether the child, which is ready, fits on device `d` and could start on no other device earlier."""
     if not fits(arrays, state, child, d):
@@ -42,7 +42,7 @@ def favourite_held(arrays: TaskArrays, state: PartialSchedule, child: int, d: in
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def offer_awake(
     arrays: TaskArrays, state: PartialSchedule, queues: Queues, child: int, d: int, now: float
 ) -> tuple[float, int]:
@@ -60,13 +60,13 @@ def offer_awake(
     return min(urgent, _start(arrays, state, child, d)), queues.place[child]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
     """Return when a task could start on a device."""
     return float(max(ready_time(arrays, state, v, d), state.end[d]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _most_urgent(
     arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int, now: float
 ) -> tuple[float, int]:
@@ -86,7 +86,7 @@ def _most_urgent(
     return first, chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _urgent_time(arrays: TaskArrays, state: PartialSchedule, v: int, now: float) -> float:
     """Return when a task could start on every device that it fits on; infinity if one of them is busy."""
     time = 0.0
@@ -98,11 +98,13 @@ def _urgent_time(arrays: TaskArrays, state: PartialSchedule, v: int, now: float)
     return time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _some_busy_takes_all(state: PartialSchedule, queues: Queues, now: float) -> bool:
     """Whether there is a busy device on which every group fits that has no device yet."""
-    roomy = (queues.ample < np.inf) & (queues.ample <= state.room)
-    return bool(((state.end > now) & roomy).any())
+    crowded = False
+    for d in range(len(state.room)):
+        crowded |= state.end[d] > now and queues.ample[d] < np.inf and queues.ample[d] <= state.room[d]
+    return crowded
 
 
 VISITS = 10_000_000  # between two readings of the clock, at most a fifth of a second
@@ -178,7 +180,7 @@ def _run(
     return now
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _start_all(
     arrays: TaskArrays,
     state: PartialSchedule,
@@ -205,7 +207,7 @@ def _start_all(
         started += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _hold(
     arrays: TaskArrays,
     state: PartialSchedule,
@@ -228,7 +230,7 @@ def _hold(
             queues.offer[d], queues.offered[d] = offer_awake(arrays, state, queues, child, d, now)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def push(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_item: int) -> None:
     """Add an entry to the heap in a row."""
     i = count[row]
@@ -419,7 +421,7 @@ def first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues, idle
         queues.exact[device] = True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int) -> tuple[float, int]:
     """Return when a ready task could first start on device `d`, or infinity, and its place in the order."""
     end = state.end[d]
@@ -453,7 +455,7 @@ def earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int)
     return np.inf, len(queues.task)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _ready(arrays: TaskArrays, state: PartialSchedule, queues: Queues, place: int, d: int) -> float:
     """Return when the inputs of an unplaced task are on device `d`; infinity if the task does not fit."""
     v = queues.task[place]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.method import Settings, meets
 from partitioner.methods.placers.found import Found
 from partitioner.methods.placers.ranks import bottom_level
@@ -40,7 +40,7 @@ ONE: int = np.int64(1)  # type: ignore[assignment] # see FIRST
 SETTLED: bool = np.bool_(False)  # type: ignore[assignment] # no group will leave the device
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, int]:
     """Make a random move.
 
@@ -65,13 +65,22 @@ def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, 
         first, count = _exchange(arrays, walk, v, here, there, first)
     if count and kind == RUN:
         first, count = _follow(arrays, walk, at, steps, here, there, first)
-    if count and (walk.room < 0.0).any():
+    if count and _is_overfull(walk):
         take_back(arrays, walk, count, NOWHERE, NOWHERE)
         count = 0
     return (first if count else NOWHERE), count, NOWHERE, NOWHERE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
+def _is_overfull(walk: Walk) -> bool:
+    """Whether the groups on some device take more than its memory."""
+    overfull = False
+    for d in range(len(walk.room)):
+        overfull |= walk.room[d] < 0.0
+    return overfull
+
+
+@njit(cache=True, inline="always")
 def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, first: int) -> tuple[int, int]:
     """Move a group back from the new device of `v`; return the first place changed and the group count."""
     for _ in range(TRIES + 1):
@@ -82,7 +91,7 @@ def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, fir
     return first, 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _follow(
     arrays: TaskArrays, walk: Walk, at: int, steps: int, here: int, there: int, first: int
 ) -> tuple[int, int]:
@@ -100,7 +109,7 @@ def _follow(
     return first, count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _another(arrays: TaskArrays, walk: Walk, v: int) -> int:
     """Return a random device for a task: that of a producer or consumer, or any."""
     before, after = arrays.before_start[v], arrays.after_start[v]
@@ -138,7 +147,7 @@ def _move(
     return first, count + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
     """Exchange task `v` with the task `u` that it waits for on its device, or shift it in the order.
 
@@ -158,7 +167,7 @@ def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
     return source, target
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
     """Return the first and the last place in the order between the producers and consumers of a task."""
     low, high = 0, len(walk.order) - 1
@@ -169,7 +178,7 @@ def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _rotate(walk: Walk, source: int, target: int) -> None:
     """Move the task at place `source` of the order to place `target`."""
     v = walk.order[source]
@@ -207,7 +216,7 @@ ROUNDING = 1 + 1e-12
 @njit(cache=True, nogil=True)
 def anneal(
     arrays: TaskArrays,
-    state: PartialSchedule,
+    state: PartialSchedule | None,
     walk: Walk,
     best_device: Ints,
     best_order: Ints,
@@ -220,9 +229,9 @@ def anneal(
     Parameters
     ----------
     arrays, state
-        The tasks, and a schedule as scratch space for the timing with contention.
+        The tasks, and with contention a schedule as scratch space for the timing; None without.
     walk
-        The current placement of the search, from which it continues.
+        The current placement of the search, from which it continues, in the order of the tasks' starts.
     best_device, best_order, best
         The best placement so far, which is overwritten, and its makespan.
     heat
@@ -236,9 +245,8 @@ def anneal(
         The makespan of the best placement.
     """
     np.random.seed(seed)
-    sort_by_start(arrays, walk)
     value = time_from(arrays, state, walk, FIRST, np.inf)[0]
-    walk.finish[:] = walk.trial
+    overwrite(walk.finish, walk.trial)
     steps = trace(arrays, state, walk)
     for temperature in heat:
         most = (value - temperature * np.log(1.0 - np.random.random())) * ROUNDING
@@ -252,12 +260,12 @@ def anneal(
             take_back(arrays, walk, count, source, target)
             continue
         value = reached
-        walk.finish[:] = walk.trial
+        overwrite(walk.finish, walk.trial)
         steps = trace(arrays, state, walk)
         if value < best:
             best = value
-            best_device[:] = walk.device
-            best_order[:] = walk.order
+            overwrite(best_device, walk.device)
+            overwrite(best_order, walk.order)
     return best
 
 
@@ -299,7 +307,7 @@ class _Search:
     def __init__(self, tasks: Tasks, found: Found, settings: Settings, bound: float) -> None:
         self.tasks, self.settings, self.bound = tasks, settings, bound
         self.random = np.random.default_rng(settings.seed)
-        self.arrays, self.state = arrays_of(tasks), new_state(tasks)
+        self.arrays, self.state = arrays_of(tasks), new_state(tasks) if tasks.contention else None
         self.best_device, self.best_order = found.device.copy(), found.order.copy()
         self.walk = _walk(tasks, found)
         self.first = self.value = makespan(tasks, found.device, found.order)
@@ -320,6 +328,7 @@ class _Search:
     def _anneal(self, heat: Floats) -> None:
         seed = int(self.random.integers(2**31))
         best = self.best_device, self.best_order, self.value
+        sort_by_start(self.arrays, self.walk)
         self.value = float(anneal(self.arrays, self.state, self.walk, *best, heat, seed))
         self.moves += len(heat)
 

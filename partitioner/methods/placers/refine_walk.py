@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.placers.task_arrays import NOWHERE, PartialSchedule, TaskArrays
 from partitioner.methods.placers.timing import run_eagerly
 from partitioner.problem.arrays import Floats, Ints
@@ -57,17 +57,17 @@ class Walk(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def time_from(
-    arrays: TaskArrays, state: PartialSchedule, walk: Walk, first: int, most: float
+    arrays: TaskArrays, state: PartialSchedule | None, walk: Walk, first: int, most: float
 ) -> tuple[float, int]:
     """Write the new times; return the makespan, or infinity if it exceeds `most`, and the place reached.
 
-    Without contention only the times from place `first` on are computed, and only until the makespan is
-    known to exceed `most`.
+    `state` is None without contention. Then only the times from place `first` on are computed, and only
+    until the makespan is known to exceed `most`.
     """
     n = len(walk.order)
-    if arrays.contention:
+    if state is not None:
         _time_eagerly(arrays, state, walk)
-        return walk.trial.max(), n
+        return _latest(walk.trial), n
     walk.end[:] = 0.0
     last = 0.0
     for i in range(first):
@@ -88,21 +88,30 @@ def time_from(
     return last, n
 
 
+@njit(cache=True, inline="always")
+def _latest(times: Floats) -> float:
+    """Return the largest of some times."""
+    latest = times[0]
+    for time in times:
+        latest = max(latest, time)
+    return float(latest)
+
+
 @njit(cache=True, nogil=True)
-def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: int) -> float:
+def _arrival(arrays: TaskArrays, state: PartialSchedule | None, walk: Walk, e: int, d: int) -> float:
     """Return when the input along edge `e` is on device `d`."""
     u = arrays.before[e]
     source = walk.device[u]
     if source == d:
         return float(walk.trial[u])
     tensor = arrays.before_tensor[e]
-    if arrays.contention:
+    if state is not None:
         return float(state.arrival[tensor, d])
     length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
     return float(walk.trial[u] + length)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _time_eagerly(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> None:
     """Compute all times again, with contention."""
     n = len(walk.order)
@@ -111,20 +120,26 @@ def _time_eagerly(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> Non
         v = walk.order[i]
         following[v] = head[walk.device[v]]
         head[walk.device[v]] = v
-    state.device[:] = walk.device
+    overwrite(state.device, walk.device)
     state.end[:] = 0.0
     state.channel[:] = 0.0
     state.arrival[:] = np.inf
     run_eagerly(arrays, state, walk.order, following, head)
-    walk.trial[:] = state.finish
+    overwrite(walk.trial, state.finish)
 
 
-@njit(cache=True, nogil=True)
 def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
     """Order the tasks by their starts, made monotone so that no task comes before one that it waits for.
 
     Tasks that start at the same time keep their order.
     """
+    walk.order[:] = walk.order[np.argsort(_starts_in_order(arrays, walk), kind="stable")]
+    walk.place[walk.order] = np.arange(len(walk.order))
+
+
+@njit(cache=True, nogil=True)
+def _starts_in_order(arrays: TaskArrays, walk: Walk) -> Floats:
+    """Return the start of the task at each place of the order, at least those of all that it waits for."""
     n = len(walk.order)
     start, in_order = np.empty(n), np.empty(n)
     walk.end[:] = 0.0
@@ -135,13 +150,11 @@ def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
         for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
             start[v] = max(start[v], start[arrays.before[e]])
         walk.end[d] = in_order[i] = start[v]
-    walk.order[:] = walk.order[np.argsort(in_order, kind="mergesort")]
-    for i in range(n):
-        walk.place[walk.order[i]] = i
+    return in_order
 
 
 @njit(cache=True, nogil=True)
-def trace(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> int:
+def trace(arrays: TaskArrays, state: PartialSchedule | None, walk: Walk) -> int:
     """Write the critical path, from the task that ends last backwards, and return its length."""
     previous = np.full(len(walk.order), NOWHERE)
     latest = np.full(len(walk.end), NOWHERE)

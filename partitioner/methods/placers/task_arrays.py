@@ -234,7 +234,7 @@ def book(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> None:
         fill_slot(*slots, d, begin, state.finish[v])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> None:
     """Send a tensor that task `u` made to device `d`, with contention, unless it is there or was sent."""
     source = state.device[u]

@@ -65,7 +65,7 @@ def least_heads(start: Ints, before: Ints, along: Floats, least: Floats) -> Floa
     return head
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _gather(
     start: Ints, before: Ints, along: Floats, least: Floats, head: Floats, v: int,
     far: Floats, inside: Bools, members: Ints,
@@ -91,7 +91,7 @@ def _gather(
         begun += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inline="always")
 def _one_by_one(head: Floats, least: Floats, members: Ints, count: int) -> float:
     """Return the earliest end of the tasks if one device runs them; `members` is sorted by head."""
     for i in range(1, count):

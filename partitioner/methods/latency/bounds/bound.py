@@ -101,7 +101,7 @@ def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
 def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats, result: Floats) -> None:
     count, n = len(ideals), len(free)
     one = np.uint64(1)
-    alone, shared, last = np.zeros(n), np.zeros(n), np.zeros(n)
+    alone, shared, last, order = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     for i in range(count):
         for v in range(n):
             if ideals[i] >> numba.uint64(v) & one:
@@ -112,14 +112,19 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
             for w in range(v + 1, n + 1):
                 most = max(most, cost[v + 1, w + 1])
             last[v] = min(alone[v], shared[v] + most)
-        order = np.argsort(-last)
+        for u in range(n):  # by falling time
+            at = u
+            while at > 0 and last[order[at - 1]] < last[u]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = u
         for j in range(count):
             if ideals[i] & ~ideals[j] == 0:
                 middle = ideals[j] & ~ideals[i]
                 result[i, j] = 0.0
-                for v in order:
-                    if middle >> numba.uint64(v) & one and after[v] & middle == 0:
-                        result[i, j] = last[v]
+                for latest in order:
+                    if middle >> numba.uint64(latest) & one and after[latest] & middle == 0:
+                        result[i, j] = last[latest]
                         break
 
 

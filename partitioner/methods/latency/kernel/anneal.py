@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.base.compiled import njit
-from partitioner.methods.latency.kernel.tracking import recost, refresh, shift, span
+from partitioner.base.compiled import njit, overwrite
+from partitioner.methods.latency.kernel.tracking import recost, refresh, shift, span, timed
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
@@ -241,10 +241,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     n = len(place)
     who, where, what = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     mark = np.zeros(n, np.int64)
-    latest, total = span(
-        place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
-        ready, behind, stack,
-    )  # fmt: skip
+    latest, total = timed(model, state, scratch)
     excess = violation_of(held, room, violation_scale)
     energy = latest + tie * total + strict * excess
     for stamp in range(1, budget + 1):
@@ -283,14 +280,11 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         limit = energy - temperature * np.log(draw_unit(rng))
         violation = violation_of(held, room, violation_scale)
         accepted = strict * (violation - excess) < limit - energy * (1 - LARGEST_GAIN)
-        if accepted:
-            latest, total = span(
-                place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
-                missing, ready, behind, stack,
-            )  # fmt: skip
-            accepted = latest < np.inf
-        if accepted:
-            for i in range(moves):
+        fresh = np.inf
+        for turn in range(2):  # first with the old lengths, which shows cycles, then with the new ones
+            if not accepted:
+                break
+            for i in range(moves * turn):
                 recost(
                     who[i], unit[who[i]], seat, inside, ledger, time, home, net_start, net, pin_start, cost,
                     source,
@@ -299,6 +293,9 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                 place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
                 missing, ready, behind, stack,
             )  # fmt: skip
+            if turn == 0:
+                accepted = latest < np.inf
+                continue
             fresh = latest + tie * total + strict * violation
             accepted = fresh <= limit
             if not accepted:
@@ -311,7 +308,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
             energy, excess = fresh, violation
             if latest < value[0] * (1 - ROUNDING) and violation <= 0.0:
                 value[0] = latest
-                best[0], best[1] = place, unit
+                overwrite(best[0], place)
+                overwrite(best[1], unit)
             continue
         for i in range(moves - 1, -1, -1):
             shift(

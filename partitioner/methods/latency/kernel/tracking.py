@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.problem.arrays import Floats, Ints
 
@@ -222,7 +222,7 @@ def refresh(model, state):
     """Compute all sums of a state from the devices and the units of the nodes."""
     place, unit, inside, ledger = state.place, state.unit, state.inside, state.ledger
     units = len(ledger)
-    state.seat[:] = unit
+    overwrite(state.seat, unit)
     inside[:], ledger[:], state.held[:], state.head[:], state.outer[:] = 0, 0.0, 0.0, -1, 0
     for v in range(len(place)):
         u = unit[v]

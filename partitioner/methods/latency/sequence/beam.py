@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp.lattice import Lattice, first_later_cover
 from partitioner.methods.latency.sequence.sequence_table import SequenceModel, SequenceStates, enter, leave
@@ -92,7 +92,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                 settle(start, s, w, parent, added, origin, label, kind, times, done, earlier,
                        pays, node_start, node_of, before_start, before, time, backward)  # fmt: skip
                 chosen[count] = i
-                have[count] = done[start, i]
+                overwrite(have[count], done[start, i])
                 count += 1
         if count == 0:
             continue
@@ -197,7 +197,7 @@ def settle(  # type: ignore[no-untyped-def]
     mine, base, k = s * times.shape[2] + w, origin[ideal, s, w], kind[ideal, s, w]
     if base < 0:
         return
-    done[ideal, mine] = done[base, label[ideal, s, w]]
+    overwrite(done[ideal, mine], done[base, label[ideal, s, w]])
     mark(base, parent, added, earlier, True)
     place = ideal
     while place > 0:
