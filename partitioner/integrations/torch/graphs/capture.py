@@ -12,15 +12,16 @@ from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.flops import FlopCounts
 from partitioner.integrations.torch.graphs.joint import described, is_backward, joint_graph, outputs_of
 from partitioner.integrations.torch.graphs.operation import AtenOperation, Capture, Source
-from partitioner.integrations.torch.graphs.operations import operation_of, uncounted
+from partitioner.integrations.torch.graphs.operations import module_of, operation_of, uncounted
 from partitioner.integrations.torch.graphs.owners import (
+    backward_alone,
     changed_sources,
     exported_owners,
     joined,
     joint_owners,
     readers_joined,
 )
-from partitioner.integrations.torch.graphs.scored import Scored, path_in_model
+from partitioner.integrations.torch.graphs.scored import Scored, in_model, path_in_model
 from partitioner.integrations.torch.graphs.values import source_of, tensors_of
 
 INPUTS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "buffer"}
@@ -82,10 +83,33 @@ def _captured(
         gradients={name: first.get(path, path) for name, path in seen.gradients.items()},
         updates=frozenset(seen.updates),
         changed=frozenset(first.get(path, path) for path in (home[node.name][1] for node in changed)),
-        joined=tuple((owner[a], owner[b]) for a, b in (*joined(exported.graph), *readers_joined(changed))),
+        joined=(
+            *((owner[a], owner[b]) for a, b in (*joined(exported.graph), *readers_joined(changed))),
+            *_backward_alone(exported.graph, owner, operations),
+        ),
+        loss=_of_loss(model, exported.graph, owner),
         modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),
         notes=(*autocast_notes(model, exported.graph), *silent, *_unread(operations, sources)),
     )
+
+
+def _backward_alone(
+    graph: Any, owner: Mapping[str, str], operations: Iterable[AtenOperation]
+) -> list[tuple[str, str]]:
+    """Return pairs of operators, the first of which has operations of the backward pass only."""
+    forward, backward = (
+        {op.operator for op in operations if op.backward is value} for value in (False, True)
+    )
+    known = [pair for pair in backward_alone(graph, owner, forward) if pair[0] in backward]
+    return [pair for pair in known if pair[1] in forward | backward]
+
+
+def _of_loss(model: Any, graph: Any, owner: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the operators of the loss, those that read only targets included."""
+    if not isinstance(model, Scored):
+        return ()
+    called = [node for node in graph.nodes if node.name in owner and not in_model(module_of(node))]
+    return tuple(dict.fromkeys(owner[node.name] for node in called))
 
 
 def _require_gradients(model: Any, seen: Seen) -> None:

@@ -13,11 +13,13 @@ def layers_of(capture: Capture, granularity: str) -> dict[str, str]:
     """Return the path of the module that each operator is counted to: of its block, or the innermost one.
 
     What the whole model calls between its modules is counted to the module that made the latest of what it
-    reads; a view of it to the module before it, and it counts as made where the tensor was.
+    reads; a view of it to the module before it, and it counts as made where the tensor was. The loss counts
+    to the last module.
     """
     module = {op.operator: op.module for op in reversed(capture.operations) if not op.backward}
     blocks = BlockLabels(capture.modules) if granularity == BLOCK else None
     found: dict[str, str] = {}
+    loss = set(capture.loss)
     maker = {op.name: op.operator for op in capture.operations}
     made, latest = _made(capture), ""
     for op in capture.operations:
@@ -31,9 +33,25 @@ def layers_of(capture: Capture, granularity: str) -> dict[str, str]:
             if maker.get(name) in found
         ]
         source = next((layer for layer in reversed(before) if layer), "")
+        if op.operator in loss:
+            found[op.operator] = ""  # until the last module is known
+            continue
         latest = own or (latest if source and not op.bytes_out else source) or latest
         found[op.operator] = latest if own or source else ""
-    return _filled(found)
+    filled = _filled(found | dict.fromkeys(loss & found.keys(), latest))
+    return filled | _of_backward_alone(capture, filled, blocks)
+
+
+def _of_backward_alone(
+    capture: Capture, forward: Mapping[str, str], blocks: BlockLabels | None
+) -> dict[str, str]:
+    """Return the module of each operator that has operations of the backward pass only."""
+    found: dict[str, str] = {}
+    for op in capture.operations:
+        if op.operator not in forward and not found.get(op.operator):
+            found[op.operator] = op.module if blocks is None else blocks.of(op.module)
+    otherwise = next(reversed(list(forward.values())), "model")
+    return {operator: layer or otherwise for operator, layer in found.items()}
 
 
 def _made(capture: Capture) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from partitioner.base.errors import OptionError
@@ -36,7 +37,7 @@ def graph_arguments(
     capture: Capture, groups: Sequence[OperationGroup], costs: Costs, training: bool, top: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of :meth:`partitioner.Graph.from_arrays` for groups of operations."""
-    classes = colour_classes(groups, capture.joined)
+    classes = colour_classes(groups, (*capture.joined, *pairwise(capture.loss)))
     carried = edges_of(capture, groups, classes, costs.microbatches)
     readers = holders(capture, groups)
     return {

@@ -114,6 +114,8 @@ class Capture:
     joined
         Pairs of operators that must share a device: one writes into memory that the other returns, or both
         read a tensor of the model that some operator writes into.
+    loss
+        The operators of the loss, which all must be on one device.
     modules
         The paths of all modules.
     notes
@@ -126,5 +128,6 @@ class Capture:
     updates: frozenset[str]
     changed: frozenset[str]
     joined: tuple[tuple[str, str], ...]
+    loss: tuple[str, ...]
     modules: tuple[str, ...]
     notes: tuple[str, ...]

@@ -63,6 +63,20 @@ def readers_joined(sources: Iterable[Any]) -> list[tuple[str, str]]:
     return [pair for node in sources for pair in pairwise(one.name for one in node.users if tensors_of(one))]
 
 
+def backward_alone(graph: Any, owner: Mapping[str, str], forward: Container[str]) -> list[tuple[str, str]]:
+    """Return pairs of an operator that a joint graph has no forward operation of, and one that it reads.
+
+    Views of what an operator writes into are such: a joint graph writes into nothing.
+    """
+    return [
+        (owner[node.name], owner[read.name])
+        for node in _calls(graph)
+        if owner[node.name] not in forward
+        for read in node.all_input_nodes
+        if read.name in owner
+    ]
+
+
 def storages_written(node: Any) -> list[int]:
     """Return what tells the pieces of memory that a node writes into from others."""
     targets = [in_place_argument(node), *_written_inside(node)]

@@ -42,6 +42,17 @@ def _free_name(model: Any) -> str:
     return next(name for i in count() if (name := f"loss_{i}" if i else "loss") not in taken)
 
 
+def in_model(path: str) -> bool:
+    """Whether a module is the model or inside of it, by its path in the module with the loss.
+
+    Examples
+    --------
+    >>> [in_model(path) for path in ("model.layers.3", "model", "loss", "")]
+    [True, True, False, False]
+    """
+    return f"{path}.".startswith(PREFIX)
+
+
 def path_in_model(path: str) -> str:
     """Return the path that a module has in the model alone.
 
