@@ -119,6 +119,21 @@ def weights(text: str) -> dict[str, float]:
     return _by_name(text, float, "a number, such as decode=256")
 
 
+def measured(text: str) -> float | dict[str, float]:
+    """Return seconds, or seconds by the names of layers, as argparse's `type`.
+
+    Examples
+    --------
+    >>> measured("1.5"), measured("model.layers.0=0.012")
+    (1.5, {'model.layers.0': 0.012})
+    """
+    return (
+        _by_name(text, float, "a number of seconds, such as model.layers.0=0.012")
+        if "=" in text
+        else float(text)
+    )
+
+
 def layouts(text: str) -> list[dict[str, Any]]:
     """Return the layouts in a text, semicolons between them, as argparse's `type`.
 

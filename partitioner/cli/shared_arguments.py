@@ -8,6 +8,7 @@ from partitioner.cli.argument import (
     dimensions,
     flag,
     layouts,
+    measured,
     name_or_names,
     pool,
     rate,
@@ -220,6 +221,13 @@ PROFILE = Section(
             "prefill=1,decode=256 (default: the times of the file; prefill once and decode --generate times)",
             type=weights,
             metavar="NAME=X,...",
+        ),
+        value(
+            "--measured",
+            "scale the times of a config's layers so that a sample takes these seconds on one device, forward "
+            "and, for training, backward; or some layers, such as model.layers.0=0.012 (default: no scaling)",
+            type=measured,
+            metavar="SECONDS",
         ),
         value(
             "--dtype",

@@ -76,6 +76,14 @@ def notes_on_cache(graph: Graph) -> tuple[str, ...]:
     return ("the cache of samples in flight is not counted: only objective capacity counts it",)
 
 
+def notes_on_times(graph: Graph) -> tuple[str, ...]:
+    """Return a note if times were measured on another device than the graph's, or scaled to a measured step."""
+    times = graph.extras.top.get("times")
+    if not isinstance(times, str) or not times.startswith("curves") or ", " not in times:
+        return ()
+    return (f"times: {times}",)
+
+
 def notes_on_exchange(
     placed: Placed, copies: Replicas, schedule: str | None, microbatches: int | None
 ) -> tuple[str, ...]:

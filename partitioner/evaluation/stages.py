@@ -15,6 +15,7 @@ from partitioner.evaluation.notes import (
     notes_on_levels,
     notes_on_memory,
     notes_on_microbatches,
+    notes_on_times,
 )
 from partitioner.evaluation.order import in_order, order_violations
 from partitioner.evaluation.pipeline import (
@@ -53,6 +54,7 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
     notes = (
         *notes_on_memory(graph, terms.schedule),
         *notes_on_cache(graph),
+        *notes_on_times(graph),
         *notes_on_levels(devices),
         *(exchanged or notes_on_microbatches(terms.schedule, terms.microbatches)),
     )
@@ -72,6 +74,7 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
     notes = (
         *notes_on_memory(graph, terms.schedule),
         *notes_on_cache(graph),
+        *notes_on_times(graph),
         *notes_on_levels(devices),
         *notes_on_exchange(placed, copies, terms.schedule, terms.microbatches),
     )

@@ -126,7 +126,7 @@ CONFIG = FileFormat(
     "a model's config",
     (
         *("sequence", "batch", "context", "device", "dtype", "efficiency", "bandwidth", "training"),
-        *("microbatches", "predictors", "generate", "phases", "ways", *LAYOUT_OPTIONS),
+        *("microbatches", "predictors", "generate", "phases", "ways", "measured", *LAYOUT_OPTIONS),
     ),
     config_graph,
 )

@@ -22,7 +22,7 @@ from partitioner.formats.llm.layout_options import (
     parallelism_of,
     profiling_run,
 )
-from partitioner.formats.llm.model import Setting, layers_of
+from partitioner.formats.llm.model import Setting, calibrated, layers_of
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.formats.llm.server import ProfilingRun
@@ -56,6 +56,7 @@ def config_graph(
     generate: int | None = None,
     phases: Mapping[str, float] | None = None,
     ways: Sequence[LayoutOptions] | None = None,
+    measured: float | Mapping[str, float] | None = None,
     **layout: Unpack[LayoutOptions],
 ) -> tuple[Graph, Devices]:
     """Return the layer graph of a config, and one device of each kind named.
@@ -84,6 +85,10 @@ def config_graph(
         name: Setting(run, each, kind, efficiency, training, numbers, network, microbatches, parallelism)
         for name, each in figures.items()
     }
+    if measured is not None:
+        _check_measured(measured, several)
+        own_share = one_share(decoder, parallelism)
+        runs = {name: calibrated(own_share, setting, measured) for name, setting in runs.items()}
     profiled = profiling_run(layout, generate)
     serving = None if generate is None else (generate, phases, profiled)
     _check_ways(ways, several, generate)
@@ -105,7 +110,11 @@ def config_graph(
     known = [each.name for each in figures.values()]
     given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
     given |= {"device": known if several else known[0], "dtype": kind}
-    given |= {"times": _times(list(figures.values()))} if efficiency is None else {"efficiency": efficiency}
+    scale = next(iter(runs.values())).scale
+    given |= (
+        {"times": _times(list(figures.values()), scale)} if efficiency is None else {"efficiency": efficiency}
+    )
+    given |= {"scale": scale} if measured is not None else {}
     given |= {} if generate is None else {"generate": generate}
     given |= {name: value for name, value in layout.items() if value is not None}
     given |= {"ways": [dict(way) for way in ways]} if ways else {}
@@ -133,9 +142,15 @@ def _on_one_kind(
     return weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
 
 
-def _times(devices: Sequence[NamedDevice]) -> str:
+def _times(devices: Sequence[NamedDevice], scale: float) -> str:
     """Return where the times on some devices come from."""
-    return "; ".join(dict.fromkeys(curve_note(device) for device in devices))
+    more = f", times {scale:.3g} as one step was measured" if scale != 1 else ""
+    return "; ".join(dict.fromkeys(curve_note(device) for device in devices)) + more
+
+
+def _check_measured(measured: object, several: bool) -> None:
+    if several:
+        raise OptionError(f"measured = {shown(measured)}: must be None with several devices")
 
 
 def _work(decoder: Decoder, setting: Setting, generate: int | None) -> dict[str, float]:

@@ -40,6 +40,7 @@ def load_config(
     peer_bandwidth: float | None = None,
     exchange_bandwidth: float | None = None,
     ways: Sequence[LayoutOptions] | None = None,
+    measured: float | Mapping[str, float] | None = None,
     **layout: Unpack[LayoutOptions],
 ) -> Workload:
     """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
@@ -93,6 +94,9 @@ def load_config(
     ways
         Further layouts, each a mapping with the options that differ, such as ``{"tensor": 4}``: every layer
         may run in these ways, too, see ``docs/alternatives.md``.
+    measured
+        Seconds of one sample that were measured on the device: all layers forward and, for training, backward;
+        or those of some layers, by their names. All times are scaled by it, and a note says by how much.
     **layout
         How devices divide every layer among them, what is computed again, and the types of numbers in memory:
         :class:`partitioner.formats.llm.layout_options.LayoutOptions` lists the options.
@@ -122,6 +126,7 @@ def load_config(
         "generate": generate,
         "phases": phases,
         "ways": ways,
+        "measured": measured,
         **layout,
     }
     sizes = checked_sizes(accelerators, memory, None, devices)

@@ -73,6 +73,34 @@ def test_times_are_those_of_the_roofline(tmp_path: Path) -> None:
     assert trained[len(trained) // 2 :].tolist() == (2 * trained[: len(trained) // 2]).tolist()
 
 
+def test_one_measured_step_scales_all_times(tmp_path: Path) -> None:
+    plain = loaded(tmp_path, TINY)
+    total = plain.graph.time[0].sum()
+    whole = loaded(tmp_path, TINY, measured=3e-3 * total)
+    assert whole.graph.time[0] == pytest.approx(3 * plain.graph.time[0])
+    assert whole.graph.extras.top["scale"] == pytest.approx(3)
+    layer = "model.layers.2"
+    position = plain.graph.position
+    own = plain.graph.time[0][[position[layer], position[f"{layer}/backward"]]].sum()
+    one = loaded(tmp_path, TINY, measured={layer: 0.5e-3 * own})
+    assert one.graph.time[0] == pytest.approx(0.5 * plain.graph.time[0])
+    notes = solve(one.graph, one.devices).notes
+    assert any(note.endswith("of A100-40, times 0.5 as one step was measured") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("measured", "message"),
+    [
+        (0, "measured = 0: must be seconds above 0"),
+        ({}, "measured = {}: must be seconds above 0"),
+        ({"model.layer.0": 1}, "layer 'model.layer.0' must be one of .*did you mean 'model.layers.0'"),
+    ],
+)
+def test_a_measured_step_is_checked(tmp_path: Path, measured: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        loaded(tmp_path, TINY, measured=measured)
+
+
 def test_windows_bound_cache_and_scores(tmp_path: Path) -> None:
     """Gemma 2: every other block sees 4 tokens."""
     config = TINY | {"model_type": "gemma2", "head_dim": 16, "sliding_window": 4}

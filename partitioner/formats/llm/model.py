@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from partitioner.base.errors import OptionError, one_of, shown
+from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.collectives import (
     NOTHING,
@@ -28,6 +31,7 @@ from partitioner.formats.llm.operators import (
 )
 from partitioner.formats.llm.parallelism import Parallelism
 from partitioner.formats.llm.times import PassTimes, pass_times, update_times
+from partitioner.workload.device_validation import is_amount
 from partitioner.workload.layer import Layer
 
 WEIGHT = ".weight"
@@ -39,7 +43,7 @@ class Setting:
 
     `parallelism` says among how many devices layers are divided, and what they compute again; `bandwidth` how
     many bytes per second these exchange between servers, and `microbatches` after how many samples parameters
-    are updated.
+    are updated. `scale`: a measured time over that of the curves.
     """
 
     run: TokenRun
@@ -51,6 +55,7 @@ class Setting:
     bandwidth: float = math.inf
     microbatches: int = 1
     parallelism: Parallelism = field(default_factory=Parallelism)
+    scale: float = 1.0
 
 
 class States(NamedTuple):
@@ -84,7 +89,42 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     operators = [logits, *[loss(run.tokens, decoder.vocabulary)] * setting.training]
     _, summed = exchanges_of_ends(decoder, run, setting.parallelism, setting.numbers)
     found.append(replace(_layer(names.head, operators, setting, 0, each=each, own=summed), shared=dict(held)))
-    return found + _predictors(decoder, setting, blocks[-1].name, dict(weights))
+    found += _predictors(decoder, setting, blocks[-1].name, dict(weights))
+    return found if setting.scale == 1 else [_scaled(layer, setting.scale) for layer in found]
+
+
+def _scaled(layer: Layer, scale: float) -> Layer:
+    backward = None if layer.backward is None else layer.backward * scale  # type: ignore[operator]
+    return replace(layer, forward=layer.forward * scale, backward=backward)  # type: ignore[operator]
+
+
+def calibrated(decoder: Decoder, setting: Setting, measured: float | Mapping[str, float]) -> Setting:
+    """Return the setting whose times are scaled so that their sum is what was measured.
+
+    Parameters
+    ----------
+    decoder, setting
+        The model as one device runs it, and how.
+    measured
+        Seconds of one sample in all layers, forward and, for training, backward; or those of some layers, by
+        their names.
+
+    Raises
+    ------
+    OptionError
+        If a layer is not known, or a time is not a number above 0.
+    """
+    layers = {layer.name: layer.forward + (layer.backward or 0.0) for layer in layers_of(decoder, setting)}  # type: ignore[operator]
+    given = measured if isinstance(measured, Mapping) else {}
+    for name in given:
+        if name not in layers:
+            raise OptionError(f"measured: layer {shown(name)} must be {one_of(name, layers)}")
+    values = list(given.values()) if isinstance(measured, Mapping) else [measured]
+    if not values or not all(is_amount(value) and value for value in values):
+        rule = "must be seconds above 0, of all layers or of some by their names"
+        raise OptionError(f"measured = {shown(measured)}: {rule}")
+    total = sum(layers[name] for name in given) if given else sum(layers.values())
+    return replace(setting, scale=sum(values) * MS_PER_SECOND / total)
 
 
 def _entries(decoder: Decoder, embedded: int, setting: Setting) -> list[Layer]:
