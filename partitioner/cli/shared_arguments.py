@@ -224,8 +224,8 @@ PROFILE = Section(
         ),
         value(
             "--measured",
-            "scale the times of a config's layers so that a sample takes these seconds on one device, forward "
-            "and, for training, backward; or some layers, such as model.layers.0=0.012 (default: no scaling)",
+            "scale a config's times so that a sample takes these seconds on one device, forward and, for "
+            "training, backward; or some of its layers, as in model.layers.0=0.012 (default: no scaling)",
             type=measured,
             metavar="SECONDS",
         ),

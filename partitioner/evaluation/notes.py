@@ -77,7 +77,7 @@ def notes_on_cache(graph: Graph) -> tuple[str, ...]:
 
 
 def notes_on_times(graph: Graph) -> tuple[str, ...]:
-    """Return a note if times were measured on another device than the graph's, or scaled to a measured step."""
+    """Return a note if times were measured on a device of another name, or scaled to a measured step."""
     times = graph.extras.top.get("times")
     if not isinstance(times, str) or not times.startswith("curves") or ", " not in times:
         return ()

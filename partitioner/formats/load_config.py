@@ -95,8 +95,9 @@ def load_config(
         Further layouts, each a mapping with the options that differ, such as ``{"tensor": 4}``: every layer
         may run in these ways, too, see ``docs/alternatives.md``.
     measured
-        Seconds of one sample that were measured on the device: all layers forward and, for training, backward;
-        or those of some layers, by their names. All times are scaled by it, and a note says by how much.
+        Seconds of one sample that were measured on the device: all layers forward and, for training,
+        backward; or those of some layers, by their names. All times are scaled alike, and a note says by how
+        much.
     **layout
         How devices divide every layer among them, what is computed again, and the types of numbers in memory:
         :class:`partitioner.formats.llm.layout_options.LayoutOptions` lists the options.
