@@ -70,7 +70,8 @@ class Objective:
     needs
         Terms that must be given.
     period
-        What ends in the time that is its value: ``"sample"``, ``"batch"``, or empty for other values.
+        What ends in the time that is its value: ``"sample"``, ``"samples"`` (a batch), or empty for other
+        values.
     base
         The objective whose methods find its plans, if several searches of these are needed; None if methods
         are asked for the objective itself.
@@ -240,7 +241,7 @@ BATCH = Objective(
     choosing_method="alternatives",
     evaluate=evaluate_batch,
     needs=("microbatches",),
-    period="batch",
+    period="samples",
 )
 PIPER = Objective(
     "piper",
@@ -274,7 +275,7 @@ SIMULATED = Objective(
     needs=("schedule", "microbatches"),
     search="partitioner.planning.pipeline_makespan.ranking:find_makespan",
     check=_check_simulated,
-    period="batch",
+    period="samples",
 )
 CAPACITY = Objective(
     "capacity",

@@ -111,6 +111,6 @@ def _rates(request: Request, evaluation: Evaluation) -> dict[str, float]:
     if not period:
         return {}
     used = sum(load.nodes > 0 or load.replica_of is not None for load in evaluation.loads)
-    batch = period == "batch"
+    batch = period == "samples"
     samples = request.regime.microbatches if batch else 1
     return rates_of(request.graph.extras, samples or 1, evaluation.value, used, batch)

@@ -16,7 +16,7 @@ from partitioner.base.errors import OptionError
 from partitioner.base.interruption import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.planning.sizing.pool import kind_in_question, with_count
-from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, Target, trials_of
+from partitioner.planning.sizing.trial import SizeTarget, SizeTrial, SizeTrials, trials_of
 from partitioner.planning.sizing.words import found_lines, within
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
@@ -150,7 +150,7 @@ def fewest_devices(
     counted = kind_in_question(devices, kind)
     _refuse_all_devices(options.get("constraints"))
     limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
-    target = Target(objective, max_time_per_sample, tokens_per_second, batch_seconds)
+    target = SizeTarget(objective, max_time_per_sample, tokens_per_second, batch_seconds)
     trials = trials_of(graph, devices, target, options=options, **limits)
     with trials.interruption:
         best, most = _halved(trials, devices, counted.name, counted.count)

@@ -17,7 +17,7 @@ from partitioner.evaluation.text.figures import amount
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.planning.sizing.pool import kind_in_question, most_held, with_memory
-from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, Target, trials_of
+from partitioner.planning.sizing.trial import SizeTarget, SizeTrial, SizeTrials, trials_of
 from partitioner.planning.sizing.words import found_lines, within
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import MEMORY_TOLERANCE, Devices
@@ -163,7 +163,7 @@ def least_memory(
     require_type("devices", devices, Devices)
     check_values(gap=gap)
     limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
-    target = Target(objective, max_time_per_sample, tokens_per_second, batch_seconds)
+    target = SizeTarget(objective, max_time_per_sample, tokens_per_second, batch_seconds)
     trials = trials_of(graph, devices, target, options=options, **limits)
     with trials.interruption:
         search = _MemorySearch(trials, devices, kind_in_question(devices, kind).name, gap)

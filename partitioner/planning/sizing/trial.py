@@ -86,7 +86,7 @@ class SizeTrial:
 
 
 @dataclass(frozen=True)
-class Target:
+class SizeTarget:
     """What the plans of a search must reach: a value of an objective, in a user's words or as a time.
 
     Parameters
@@ -131,20 +131,20 @@ class Target:
             raise OptionError(f"{name} = {shown(value)}: must be a number above 0")
         if graph.extras.time_unit not in TIME_UNITS:
             raise OptionError(f"{name} = {value:g}: the graph does not say the unit of its times (timeUnit)")
-        if period != "batch" and (batch or not period):
+        if period != "samples" and (batch or not period):
             raise OptionError(f"{name} = {value:g}: means nothing to objective {objective!r}")
         if batch:
             return objective, value * SECOND / TIME_UNITS[graph.extras.time_unit]
         if TOKENS not in graph.extras.top:
             raise OptionError(f"{name} = {value:g}: the graph does not say {TOKENS}")
-        samples = (options.get("microbatches") or 1) if period == "batch" else 1
+        samples = (options.get("microbatches") or 1) if period == "samples" else 1
         return objective, samples * longest_time(graph.extras, value)
 
 
 def trials_of(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
-    target: Target,
+    target: SizeTarget,
     *,
     time_limit: float | None,
     on_progress: Callable[[Progress], None] | None,
