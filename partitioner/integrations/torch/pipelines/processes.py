@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import multiprocessing
 import pickle
+import signal
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -78,7 +80,7 @@ def in_processes(work: Callable[[int], Any], world: int, *, seconds: float = 600
                 process.start()
             for _, sender in pairs:
                 sender.close()
-            return _answers([receiver for receiver, _ in pairs], monotonic() + seconds, seconds)
+            return _answers([receiver for receiver, _ in pairs], running, monotonic() + seconds, seconds)
         finally:
             for process in running:
                 if process.pid is not None:
@@ -87,7 +89,9 @@ def in_processes(work: Callable[[int], Any], world: int, *, seconds: float = 600
                     process.join()
 
 
-def _answers(receivers: list[Connection], end: float, seconds: float) -> list[Any]:
+def _answers(
+    receivers: list[Connection], running: Sequence[BaseProcess], end: float, seconds: float
+) -> list[Any]:
     found: dict[int, Any] = {}
     while len(found) < len(receivers):
         waiting = [one for rank, one in enumerate(receivers) if rank not in found]
@@ -97,10 +101,20 @@ def _answers(receivers: list[Connection], end: float, seconds: float) -> list[An
         replies = {rank: _reply(one) for rank, one in enumerate(receivers) if one in ready}
         failed = [(reply.when, rank, reply.content) for rank, reply in replies.items() if reply.failed]
         if failed:
+            _require_alive(running)
             _, rank, content = min(failed)  # the others failed because this one was gone
             raise PartitionerError(f"rank {rank} of the pipeline {content}")
         found |= {rank: reply.content for rank, reply in replies.items()}
     return [found[rank] for rank in range(len(receivers))]
+
+
+def _require_alive(running: Sequence[BaseProcess]) -> None:
+    """Raise if a process was killed, which is why the others failed."""
+    for rank, process in enumerate(running):
+        if process.exitcode is not None and process.exitcode < 0:
+            name = signal.Signals(-process.exitcode).name
+            rule = "was killed by" if name != "SIGKILL" else "was killed, as where memory is short, by"
+            raise PartitionerError(f"rank {rank} of the pipeline {rule} {name}")
 
 
 class Reply(NamedTuple):
