@@ -27,6 +27,7 @@ from partitioner.workload.in_flight import samples_in_flight
 Ints16 = NDArray[np.int16]
 Ints32 = NDArray[np.int32]
 Bools = NDArray[np.bool_]
+NO_PASSES: Ints = np.zeros(0, np.int64)
 NO_GROUPS: Ints16 = np.empty((0, 0, 0), np.int16)
 
 
@@ -143,7 +144,8 @@ class StageCosts(NamedTuple):
     Parameters
     ----------
     work
-        Shape (K, n): time, infinity where a kind may not run a supernode.
+        Shape (K, n), or (2, K, n) where a stage has a load in each of two passes: time, infinity where a kind
+        may not run a supernode.
     transfer_factor
         Shape (K,): the time of a transfer of cost 1.
     communication
@@ -157,6 +159,9 @@ class StageCosts(NamedTuple):
     weights, bandwidth, added
         Weights that replicas exchange (n,), the bandwidth for that (K,), and whether the time of the exchange
         is added to the work, or runs at the same time.
+    made, read
+        With two passes, shape (E,) and rows over supernodes: the pass in which the tensor is made, and the
+        first one in which a supernode reads each of its nets; else empty.
     """
 
     work: Floats
@@ -171,6 +176,8 @@ class StageCosts(NamedTuple):
     weights: Floats
     bandwidth: Floats
     added: bool
+    made: Ints = NO_PASSES
+    read: Ints = NO_PASSES
 
 
 class MemoryModel(NamedTuple):
@@ -303,8 +310,8 @@ def one_group(kinds: int) -> TensorEnds:
     )
 
 
-def costs_of(problem: PipelineProblem) -> StageCosts:
-    """Return the terms of the loads of stages."""
+def costs_of(problem: Problem) -> StageCosts:
+    """Return the terms of the loads of stages, which have one device each if the problem has no pipeline."""
     nets, pipeline = problem.nets, problem.pipeline
     return StageCosts(
         work=np.ascontiguousarray(problem.work()),
@@ -316,10 +323,27 @@ def costs_of(problem: PipelineProblem) -> StageCosts:
         source=nets.source,
         enter=nets.cost,
         leave=nets.cost,
-        weights=pipeline.weights,
-        bandwidth=pipeline.bandwidth,
-        added=pipeline.added,
+        weights=np.zeros(problem.n) if pipeline is None else pipeline.weights,
+        bandwidth=np.ones(len(problem.count)) if pipeline is None else pipeline.bandwidth,
+        added=pipeline is None or pipeline.added,
     )
+
+
+def costs_by_pass(problem: Problem) -> StageCosts:
+    """Return the terms of the loads of stages in each of two passes."""
+    return costs_of(problem)._replace(
+        work=work_by_pass(problem), made=problem.nets.made, read=read_of_node(problem)
+    )
+
+
+def work_by_pass(problem: Problem) -> Floats:
+    """Return the time of each pass, shape (2, K, n); infinity where a kind may not run a supernode."""
+    return np.ascontiguousarray(np.where(problem.allowed, problem.time.transpose(1, 0, 2), np.inf))
+
+
+def read_of_node(problem: Problem) -> Ints:
+    """Return the first pass in which supernodes read their nets, in the order of `Nets.of_node`."""
+    return problem.nets.read[np.argsort(problem.nets.pins.items, kind="stable")]
 
 
 def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int = 0) -> MemoryModel:
@@ -367,9 +391,11 @@ def relax_memory(problem: PipelineProblem) -> Relaxation:
     return relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
 
 
-def stage_limits_of(problem: PipelineProblem) -> StageLimits:
-    """Return the limits on every stage."""
+def stage_limits_of(problem: Problem) -> StageLimits:
+    """Return the limits on every stage; they allow all stages if the problem has no pipeline."""
     pipeline = problem.pipeline
+    if pipeline is None:
+        return _no_limits(problem.n)
     limits = pipeline.limits
     return StageLimits(
         nodes=pipeline.nodes,
@@ -385,6 +411,13 @@ def stage_limits_of(problem: PipelineProblem) -> StageLimits:
         adjacent=pipeline.adjacent.items,
         by_neighbours=limits.neighbours,
     )
+
+
+def _no_limits(n: int) -> StageLimits:
+    none, start, zeros = np.zeros(0, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    return StageLimits(
+        zeros, 0, UNLIMITED, start, none, 0, UNLIMITED, False, zeros, start, none, False
+    )  # fmt: skip
 
 
 def stage_growth(problem: PipelineProblem) -> Floats:

@@ -248,9 +248,6 @@ class MakespanSpec(NamedTuple):
         The largest load of a stage for a sample, which follows from the limit.
     forward, backward
         Shape (K, n): the processing times of both passes.
-    made, read
-        The passes in which tensors are made, shape (E,), and read, in the order of `Nets.of_node`; see
-        :class:`partitioner.problem.problem.Nets`.
     before, after
         Shape (n,): see :class:`partitioner.methods.bounds.fill_drain.arrays.PassSpine`.
     spine
@@ -289,8 +286,6 @@ class MakespanSpec(NamedTuple):
     most: float
     forward: Floats
     backward: Floats
-    made: Ints
-    read: Ints
     before: Floats
     after: Floats
     spine: Ints

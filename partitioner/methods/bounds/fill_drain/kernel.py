@@ -16,10 +16,17 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
+from partitioner.methods.dp._passes_core import (
+    INTO,
+    LEAVING,
+    STAYING,
+    add_pass_nets,
+    new_nets,
+    remove_pass_nets,
+)
 from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.lattice import first_later_cover
-from partitioner.methods.dp.passes.kernel import AMOUNTS, INTO, LEAVING, STAYING, add_nets, remove_nets
 from partitioner.workload.in_flight import HOLD_A_BATCH
 
 
@@ -278,8 +285,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     parent, added = lattice.parent, lattice.added
     factor, communication, weights = costs.transfer_factor, costs.communication, costs.weights
-    net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
-    cost, made, read = costs.enter, spec.made, spec.read
+    net_start, net_of = costs.net_start, costs.net
     sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
     workspaces, memory = memory_model.workspace, memory_model.memory
     nodes, kinds, last = len(sizes), len(memory), len(parent) - 1
@@ -291,12 +297,9 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     blocked = np.empty(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, kinds, 2), np.float64)
     sums = np.zeros((nodes + 2, 8), np.float64)
-    transfer = np.zeros((nodes + 2, AMOUNTS), np.float64)
     time = np.zeros((nodes + 2, 2), np.float64)
     load = np.empty(kinds, np.float64)
-    early, holds = np.zeros(len(pins), np.int64), np.zeros(len(pins), np.bool_)
-    inside = np.zeros(len(pins), np.int64)
-    before = np.zeros(len(pins), np.int64)
+    nets = new_nets(nodes, len(costs.pins))
     steps, place, start = 0, 0, first
     while 0 <= start < last:
         if steps > budget:
@@ -313,7 +316,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
         if count == 0:
             start += step
             continue
-        relocate(parent, added, net_start, net_of, before, place, start)
+        relocate(parent, added, net_start, net_of, nets.before, place, start)
         place, depth = start, 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:
@@ -322,19 +325,16 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
                 depth -= 1
                 if depth >= 0:
                     v = node[cursor[depth] - 1]
-                    remove_nets(net_start, net_of, read, source, inside, early, holds, v)
+                    remove_pass_nets(costs, nets, v)
                 continue
             cursor[depth] = e + 1
             v, ideal = node[e], to[e]
             steps += 1
-            add_nets(
-                net_start, net_of, read, pins, cost, source, made, before, inside, early, holds, v, transfer,
-                depth,
-            )  # fmt: skip
+            add_pass_nets(costs, nets, v, depth)
             time[depth + 1, 0] = max(time[depth, 0], spec.before[v])
             time[depth + 1, 1] = max(time[depth, 1], spec.after[v])
             add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
-            sum_of, moved = sums[depth + 1], transfer[depth + 1]
+            sum_of, moved = sums[depth + 1], nets.moved[depth + 1]
             possible, counted = False, spec.spine[ideal] > spec.spine[start]
             for k in range(kinds):
                 compute[depth + 1, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
@@ -352,7 +352,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
                     load[k] = np.inf
             passed = max(blocked[depth], spec.above[v])
             if not possible:
-                remove_nets(net_start, net_of, read, source, inside, early, holds, v)
+                remove_pass_nets(costs, nets, v)
                 blocked[depth] = passed
                 continue
             if spec.remaining[ideal] <= target:

@@ -26,10 +26,9 @@ from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import lattice_within
-from partitioner.methods.dp.passes.tables import read_of_node
 from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
-from partitioner.methods.dp.stages import relax_memory
+from partitioner.methods.dp.stages import read_of_node, relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -365,6 +364,7 @@ class FillDrain:
     ) -> bool:
         """Sweep the lattice from an ideal on; return False if the run must end before."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
+        costs = costs._replace(made=self.problem.nets.made, read=read_of_node(self.problem))
         while 0 <= first < last:
             self.ended = self.settings.expired or self.steps > MOST_STEPS
             if self.ended:
@@ -395,8 +395,6 @@ class FillDrain:
             most=most,
             forward=forward,
             backward=backward,
-            made=problem.nets.made,
-            read=read_of_node(problem),
             before=self.spine.before[::-1].copy(),
             after=self.spine.after[::-1].copy(),
             spine=held_of(self.lattice, self.spine.on[::-1]),

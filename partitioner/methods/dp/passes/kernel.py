@@ -1,22 +1,29 @@
-"""The compiled walk that adds stages to chains, with a load in each of two passes.
+"""The compiled fill of a table of chains with a load in each of two passes.
 
 ``value[I, s]`` is the smallest largest load, in one pass or the sum of both, of stages that hold ideal I on
-the devices of state s, among those in which no load in the other pass and no sum of both exceeds a limit.
-The walk is that of :mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time,
-and so meets every larger ideal once and knows both loads of the difference, its memory, and the numbers that
-the user's limits are about.
+the devices of state s, among those in which no load in the other pass and no sum of both exceeds a limit:
 
-Numbers that helpers are given are ``np.int64`` from the start, because a helper is compiled once more for a
-literal 0.
+    value[J, s + 1 of k] = min over I of max(value[I, s], load of the stage J - I on kind k)
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp._fill_core import list_states
+from partitioner.methods.dp._passes_core import (
+    INTO,
+    LEAVING,
+    STAYING,
+    PassNets,
+    add_pass_nets,
+    new_nets,
+    remove_pass_nets,
+)
 from partitioner.methods.dp._stages_core import (
     LAYERS,
     NEAR,
@@ -26,73 +33,208 @@ from partitioner.methods.dp._stages_core import (
     add_numbers,
     remove_layers,
 )
+from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp.arrays import Ints32
 from partitioner.methods.dp.kernel import relocate
-from partitioner.methods.dp.lattice import first_later_cover, mark
-
-INTO, LEAVING, STAYING = 0, 2, 4  # each for the forward pass; the backward pass is the next number
-AMOUNTS = 6
-
-
-@njit(cache=True)
-def add_nets(  # type: ignore[no-untyped-def]
-    net_start, net_of, read, pins, cost, source, made, before, inside, early, holds, v, transfer, depth
-):
-    """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1.
-
-    A tensor leaves in the pass in which it is made. It arrives in the forward pass if the stage holds an
-    `early` reader, one that reads it forward. `STAYING` is the cost of what every larger stage with the same
-    start transfers in that pass, too.
-    """
-    above = depth + 1
-    for amount in range(AMOUNTS):
-        transfer[above, amount] = transfer[depth, amount]
-    for i in range(net_start[v], net_start[v + 1]):
-        net, fresh = net_of[i], inside[net_of[i]] == 0
-        due, old = made[net], 0 if early[net] > 0 else 1
-        inside[net] += 1
-        if source[net] == v:
-            holds[net] = True
-            transfer[above, LEAVING + due] += cost[net]
-            if not fresh:
-                transfer[above, INTO + old] -= cost[net]
-            if before[net] > 0 and (fresh or old != due):
-                transfer[above, STAYING + due] += cost[net]
-        else:
-            early[net] += 1 - read[i]
-            if not holds[net] and (fresh or (read[i] == 0 and old == 1)):
-                transfer[above, INTO + read[i]] += cost[net]
-                if not fresh:
-                    transfer[above, INTO + 1] -= cost[net]
-                if before[net] > 0 and read[i] == due:
-                    transfer[above, STAYING + due] += cost[net]
-        if inside[net] == pins[net]:
-            transfer[above, LEAVING + due] -= cost[net]
-
-
-@njit(cache=True)
-def remove_nets(net_start, net_of, read, source, inside, early, holds, v):  # type: ignore[no-untyped-def]
-    """Remove `v` from the nets of the stage."""
-    for i in range(net_start[v], net_start[v + 1]):
-        net = net_of[i]
-        inside[net] -= 1
-        if source[net] == v:
-            holds[net] = False
-        else:
-            early[net] -= 1 - read[i]
-
+from partitioner.methods.dp.lattice import mark
+from partitioner.methods.dp.stages import DeviceStates, PipelineTable, StageCosts, StageLimits
+from partitioner.problem.arrays import Floats, Ints
 
 SUM = 2  # the number of the sum of both loads, after those of the passes
+COUNT, FRONTIER = range(2)  # places in `PassTally.at`
+
+
+class PassTerms(NamedTuple):
+    """All on which the loads, the memory and the limits of a stage depend.
+
+    Parameters
+    ----------
+    costs, limits
+        Its costs by pass, and the limits on it.
+    size, memory
+        Shapes (n,) and (K,): memory that supernodes need, and that devices have.
+    """
+
+    costs: StageCosts
+    limits: StageLimits
+    size: Floats
+    memory: Floats
+
+
+class PassSearchSpec(NamedTuple):
+    """The chains that the sweep looks for.
+
+    Parameters
+    ----------
+    least, limits
+        The number of the load that is minimised, and shape (3,): the largest loads allowed in the forward
+        pass, in the backward pass, and of both together.
+    floor
+        Largest loads up to this one count as equal.
+    capacity, remaining, above
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the load
+        that needs the largest part of the capacity of all devices.
+    growth, easiest
+        Shapes (3, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
+        later stages, and the supernode of least growth that can follow an ideal, or -1.
+    """
+
+    least: int
+    limits: Floats
+    floor: float
+    capacity: Floats
+    remaining: Floats
+    above: Floats
+    growth: Floats
+    easiest: Ints32
+
+
+class PassTally(NamedTuple):
+    """The current stage of a walk, and the table that it is written to; at depth d it has d supernodes.
+
+    Parameters
+    ----------
+    terms, states, spec, table
+        As for :func:`sweep`.
+    nets
+        Its tensors.
+    compute, size, number
+        Shapes (n + 2, 2, K), (n + 2,) and (n + 2, 4): by depth its times, memory, and numbers for the limits.
+    load
+        Shape (3, K): its loads in both passes, and their sum.
+    layers, touching
+        How often each layer is in the stage; how many neighbours of a supernode are in the ideal.
+    worthy, least, widest
+        See :func:`partitioner.methods.dp._fill_core.list_states`.
+    at
+        Shape (2,): how many states are worthy, and how many supernodes outside the ideal share an edge with
+        it.
+    """
+
+    terms: PassTerms
+    states: DeviceStates
+    spec: PassSearchSpec
+    table: PipelineTable
+    nets: PassNets
+    compute: Floats
+    size: Floats
+    number: Ints
+    load: Floats
+    layers: Ints
+    touching: Ints
+    worthy: Ints
+    least: Floats
+    widest: Ints
+    at: Ints
+
+
+@njit(cache=True, inline="always")
+def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
+    terms, limits, spec, load = tally.terms, tally.terms.limits, tally.spec, tally.load
+    costs, moved = terms.costs, tally.nets.moved
+    compute, size, number = tally.compute, tally.size, tally.number
+    add_pass_nets(costs, tally.nets, v, depth)
+    size[depth + 1] = size[depth] + terms.size[v]
+    add_numbers(limits.nodes, limits.pinned, tally.touching, v, number, depth)
+    add_layers(limits.layer_start, limits.layer, tally.layers, v, limits.by_layers, number, depth)
+    kept = (
+        number[depth + 1, NODES] <= limits.most_nodes
+        and number[depth + 1, LAYERS] <= limits.most_layers
+        and number[depth + 1, PINNED] <= 1
+    )
+    wanted = False
+    for k in range(len(terms.memory)):
+        within = kept and tally.widest[k] > 0 and size[depth + 1] <= terms.memory[k]
+        least_total = 0.0
+        for w in range(2):
+            compute[depth + 1, w, k] = compute[depth, w, k] + costs.work[w, k, v]
+            load[w, k], bound = growing_load(
+                compute[depth + 1, w, k], moved[depth + 1, INTO + w], moved[depth + 1, LEAVING + w],
+                moved[depth + 1, STAYING + w], costs.transfer_factor[k], costs.communication,
+            )  # fmt: skip
+            within = within and bound <= spec.limits[w]
+            least_total += bound
+        load[SUM, k] = load[0, k] + load[1, k]
+        within = within and least_total <= spec.limits[SUM]
+        wanted = wanted or within
+        if not within:
+            load[spec.least, k] = np.inf
+    if not wanted:
+        remove_pass_nets(costs, tally.nets, v)
+        remove_layers(limits.layer_start, limits.layer, tally.layers, v, limits.by_layers)
+    return wanted
+
+
+@njit(cache=True, inline="always")
+def _leave(tally, v):  # type: ignore[no-untyped-def]
+    limits = tally.terms.limits
+    remove_pass_nets(tally.terms.costs, tally.nets, v)
+    remove_layers(limits.layer_start, limits.layer, tally.layers, v, limits.by_layers)
+
+
+@njit(cache=True, inline="always")
+def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
+    limits, number = tally.terms.limits, tally.number
+    if (
+        tally.spec.remaining[ideal] <= target
+        and number[depth, NEAR] == tally.at[FRONTIER]
+        and number[depth, NODES] >= limits.fewest_nodes
+        and number[depth, LAYERS] >= limits.fewest_layers
+    ):
+        extend(tally, start, ideal, depth)
+    return 0
+
+
+@njit(cache=True, inline="always")
+def _lost(tally, v):  # type: ignore[no-untyped-def]
+    if tally.terms.limits.by_neighbours and tally.touching[v] > 0:
+        return np.inf
+    return tally.spec.above[v]
+
+
+@njit(cache=True, inline="always")
+def extend(tally, start, end, depth):  # type: ignore[no-untyped-def]
+    """Write the stage from ideal `start` to ideal `end` to the table for the states that allow it.
+
+    A stage is left out if it can take one more supernode without a larger load of any later stage, without a
+    load above the `least` of its chain, and within all limits.
+    """
+    spec, states, table, load, limits = tally.spec, tally.states, tally.table, tally.load, tally.spec.limits
+    sizes, memory, number = tally.terms.size, tally.terms.memory, spec.least
+    for k in range(len(memory)):
+        if load[0, k] > limits[0] or load[1, k] > limits[1] or load[SUM, k] > limits[SUM]:
+            continue
+        mine, easy = load[number, k], spec.easiest[k, end]
+        room = np.inf
+        if states.dominance and easy >= 0 and tally.size[depth] + sizes[easy] <= memory[k]:
+            room = mine + spec.growth[number, k, easy]
+            for w in range(3):
+                if w != number and load[w, k] + spec.growth[w, k, easy] > limits[w]:
+                    room = np.inf
+        for i in range(tally.at[COUNT]):
+            before, least = tally.worthy[i], tally.least[i]
+            state = before + states.stride[k]
+            if states.left[before, k] > 0 and spec.remaining[end] <= spec.capacity[state] and room > least:
+                largest = max(least, mine)
+                if largest < table.value[end, state]:
+                    table.value[end, state] = largest
+                    table.origin[end, state] = start
+                    table.kind[end, state] = k
+                    table.copies[end, state] = 1
+
+
+_walk = walk_of(_enter, _leave, _reach, _lost)
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # type: ignore[no-untyped-def]
+def sweep(lattice, terms, states, spec, table, first, budget):  # type: ignore[no-untyped-def]
     """Add one stage to those that hold ideals `first`, `first` + 1, ...
 
     Parameters
     ----------
-    lattice, costs, stage_limits, states, spec, table
-        See :mod:`partitioner.methods.dp.lattice`, :mod:`partitioner.methods.dp.passes.tables` and
-        :mod:`partitioner.methods.dp.stages`; the table is written.
+    lattice, terms, states, spec, table
+        See :mod:`partitioner.methods.dp.lattice`, this module and :mod:`partitioner.methods.dp.stages`; the
+        table is written.
     first
         The ideal to start with.
     budget
@@ -103,174 +245,39 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     tuple of int
         The next ideal to start with (the number of ideals less one when done), and the steps walked.
     """
-    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
-    parent, added = lattice.parent, lattice.added
-    work, sizes, memory = costs.work, costs.size, costs.memory
-    transfer_factor, communication = costs.transfer_factor, costs.communication
-    net_start, net_of, read = costs.net_start, costs.net, costs.read
-    pins, cost, source, made = costs.pins, costs.cost, costs.source, costs.made
-    layer_start, layer_of = stage_limits.layer_start, stage_limits.layer
-    adjacent_start, adjacent = stage_limits.adjacent_start, stage_limits.adjacent
-    by_layers, by_neighbours = stage_limits.by_layers, stage_limits.by_neighbours
-    left, stride, dominance = states.left, states.stride, states.dominance
-    limits, least_load = spec.limits, spec.least
-    threshold = limits[least_load]
-    capacity, remaining, above = spec.capacity, spec.remaining, spec.above
-    growth, easiest = spec.growth, spec.easiest
-    value, origin, kind, copies = table.value, table.origin, table.kind, table.copies
-    ideals, nodes, kinds = len(parent), len(sizes), len(memory)
-    nothing = np.zeros(left.shape, np.float64)
-    reached = np.empty(len(capacity), np.float64)
-    worthy = np.empty(len(capacity), np.int64)
-    least = np.empty(len(capacity), np.float64)
-    widest = np.empty(kinds, np.int64)
-    lightest = np.empty((kinds, 2), np.float64)
-    load = np.empty((3, kinds), np.float64)
-    cursor = np.empty(nodes + 2, np.int64)
-    end = np.empty(nodes + 2, np.int64)
-    blocked = np.empty(nodes + 2, np.float64)
-    compute = np.zeros((nodes + 2, 2, kinds), np.float64)
-    size = np.zeros(nodes + 2, np.float64)
-    transfer = np.zeros((nodes + 2, AMOUNTS), np.float64)
-    number = np.zeros((nodes + 2, 4), np.int64)
-    inside = np.zeros(len(pins), np.int64)
-    early = np.zeros(len(pins), np.int64)
-    holds = np.zeros(len(pins), np.bool_)
-    before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
-    layers = np.zeros(count_layers(layer_of), np.int64)
+    costs, limits, parent, added = terms.costs, terms.limits, lattice.parent, lattice.added
+    ideals, count_of_states = len(parent), len(spec.capacity)
+    nodes, kinds = len(terms.size), len(terms.memory)
+    nothing, reached = np.zeros(states.left.shape, np.float64), np.empty(count_of_states, np.float64)
+    lightest, path = np.empty((kinds, 2), np.float64), new_path(nodes)
+    tally = PassTally(
+        terms, states, spec, table, new_nets(nodes, len(costs.pins)),
+        np.zeros((nodes + 2, 2, kinds), np.float64), np.zeros(nodes + 2, np.float64),
+        np.zeros((nodes + 2, 4), np.int64), np.empty((3, kinds), np.float64),
+        np.zeros(limits.layer.max() + 1 if len(limits.layer) else 0, np.int64), np.zeros(nodes, np.int64),
+        np.empty(count_of_states, np.int64), np.empty(count_of_states, np.float64), np.empty(kinds, np.int64),
+        np.zeros(2, np.int64),
+    )  # fmt: skip
     covered = np.zeros(nodes, np.bool_)  # by the current ideal, while its frontier is counted
-    touching = np.zeros(nodes, np.int64)  # supernodes of the ideal that share an edge with each
-    steps, place = 0, int(np.int64(0))
+    steps, place = 0, 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
         count, target = list_states(
-            value[start], spec.floor, threshold, left, stride, 0, dominance, capacity, nothing, nothing,
-            reached, worthy, least, widest, lightest,
+            table.value[start], spec.floor, spec.limits[spec.least], states.left, states.stride, 0,
+            states.dominance, spec.capacity, nothing, nothing,
+            reached, tally.worthy, tally.least, tally.widest, lightest,
         )  # fmt: skip
         if count == 0:
             continue
-        relocate(parent, added, net_start, net_of, before, place, start)
-        frontier = 0
-        if by_neighbours:
-            frontier = count_frontier(
-                parent, added, adjacent_start, adjacent, touching, covered, place, start
-            )
+        relocate(parent, added, costs.net_start, costs.net, tally.nets.before, place, start)
+        tally.at[COUNT], tally.at[FRONTIER] = count, 0
+        if limits.by_neighbours:
+            relocate(parent, added, limits.adjacent_start, limits.adjacent, tally.touching, place, start)
+            mark(start, True, parent, added, covered)
+            for v in range(nodes):
+                tally.at[FRONTIER] += tally.touching[v] > 0 and not covered[v]
+            mark(start, False, parent, added, covered)
         place = start
-        depth = np.int64(0)
-        cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
-        while depth >= 0:
-            e = cursor[depth]
-            if e == end[depth] or blocked[depth] > target:
-                depth -= 1
-                if depth >= 0:
-                    v = node[cursor[depth] - 1]
-                    remove_nets(net_start, net_of, read, source, inside, early, holds, v)
-                    remove_layers(layer_start, layer_of, layers, v, by_layers)
-                continue
-            cursor[depth] = e + 1
-            v, ideal = node[e], to[e]
-            steps += 1
-            add_nets(
-                net_start, net_of, read, pins, cost, source, made, before, inside, early, holds,
-                v, transfer, depth,
-            )  # fmt: skip
-            size[depth + 1] = size[depth] + sizes[v]
-            add_numbers(stage_limits.nodes, stage_limits.pinned, touching, v, number, depth)
-            add_layers(layer_start, layer_of, layers, v, by_layers, number, depth)
-            kept = (
-                number[depth + 1, NODES] <= stage_limits.most_nodes
-                and number[depth + 1, LAYERS] <= stage_limits.most_layers
-                and number[depth + 1, PINNED] <= 1
-            )
-            possible = False
-            for k in range(kinds):
-                within = kept and widest[k] > 0 and size[depth + 1] <= memory[k]
-                least_total = 0.0
-                for w in range(2):
-                    compute[depth + 1, w, k] = compute[depth, w, k] + work[w, k, v]
-                    load[w, k], bound = growing_load(
-                        compute[depth + 1, w, k], transfer[depth + 1, INTO + w],
-                        transfer[depth + 1, LEAVING + w], transfer[depth + 1, STAYING + w],
-                        transfer_factor[k], communication,
-                    )  # fmt: skip
-                    within = within and bound <= limits[w]
-                    least_total += bound
-                load[SUM, k] = load[0, k] + load[1, k]
-                within = within and least_total <= limits[SUM]
-                possible = possible or within
-                if not within:
-                    load[least_load, k] = np.inf
-            if (
-                possible
-                and remaining[ideal] <= target
-                and number[depth + 1, NEAR] == frontier
-                and number[depth + 1, NODES] >= stage_limits.fewest_nodes
-                and number[depth + 1, LAYERS] >= stage_limits.fewest_layers
-            ):
-                extend(
-                    start, ideal, load, size[depth + 1], sizes, memory, growth, easiest, least_load, limits,
-                    dominance, remaining[ideal], capacity, left, stride, worthy, least, np.int64(count),
-                    value, origin, kind, copies,
-                )  # fmt: skip
-            passed = max(blocked[depth], above[v])
-            if by_neighbours and touching[v] > 0:
-                passed = np.inf
-            blocked[depth + 1] = blocked[depth]
-            blocked[depth] = passed
-            depth += 1
-            end[depth] = start_of[ideal + 1]
-            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v) if possible else end[depth]
+        steps += _walk(lattice, path, start, target, tally)
     return ideals - 1, steps
-
-
-@njit(cache=True)
-def extend(  # type: ignore[no-untyped-def]
-    start, end, load, size, sizes, memory, growth, easiest, least_load, limits, dominance,
-    remains, capacity, left, stride, worthy, least, count, value, origin, kind, copies,
-):  # fmt: skip
-    """Write the stage from ideal `start` to ideal `end` to the table for the states that allow it.
-
-    A stage is left out if it can take one more supernode without a larger load of any later stage, without a
-    load above the `least` of its chain, and within all limits.
-    """
-    for k in range(len(memory)):
-        if load[0, k] > limits[0] or load[1, k] > limits[1] or load[SUM, k] > limits[SUM]:
-            continue
-        mine, easy = load[least_load, k], easiest[k, end]
-        room = np.inf
-        if dominance and easy >= 0 and size + sizes[easy] <= memory[k]:
-            room = mine + growth[least_load, k, easy]
-            for w in range(3):
-                if w != least_load and load[w, k] + growth[w, k, easy] > limits[w]:
-                    room = np.inf
-        for i in range(count):
-            state = worthy[i] + stride[k]
-            if left[worthy[i], k] > 0 and remains <= capacity[state] and room > least[i]:
-                largest = max(least[i], mine)
-                if largest < value[end, state]:
-                    value[end, state] = largest
-                    origin[end, state] = start
-                    kind[end, state] = k
-                    copies[end, state] = 1
-
-
-@njit(cache=True)
-def count_frontier(parent, added, adjacent_start, adjacent, touching, covered, place, start):  # type: ignore[no-untyped-def]
-    """Return how many supernodes outside ideal `start` share an edge with it; update `touching` to it."""
-    relocate(parent, added, adjacent_start, adjacent, touching, place, start)
-    mark(start, True, parent, added, covered)
-    frontier = 0
-    for v in range(len(touching)):
-        frontier += touching[v] > 0 and not covered[v]
-    mark(start, False, parent, added, covered)
-    return frontier
-
-
-@njit(cache=True)
-def count_layers(layer_of):  # type: ignore[no-untyped-def]
-    """Return the number of layers, which are numbered from 0."""
-    count = 0
-    for layer in layer_of:
-        count = max(count, layer + 1)
-    return count

@@ -10,24 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
-from partitioner.methods.dp.arrays import Ints32
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
-from partitioner.methods.dp.passes.kernel import SUM, sweep
+from partitioner.methods.dp.passes.kernel import SUM, PassSearchSpec, PassTerms, sweep
 from partitioner.methods.dp.pipeline_tables import StateSpace, new_table, stages_in
-from partitioner.methods.dp.stages import StageLimits, is_bound, stage_limits_of
+from partitioner.methods.dp.stages import (
+    costs_by_pass,
+    is_bound,
+    read_of_node,
+    stage_limits_of,
+    work_by_pass,
+)
 from partitioner.methods.dp.table import has_earlier_pin
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Bools, Floats, Ints
-from partitioner.problem.pipeline import UNLIMITED
 from partitioner.problem.problem import Problem
-from partitioner.problem.variants import ChainProblem, PipelineProblem
-from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.problem.variants import ChainProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +48,6 @@ class _Pins:
     net: Ints
     read: Ints
     makes: Bools
-
-
-def read_of_node(problem: Problem) -> Ints:
-    """Return the first pass in which supernodes read their nets, in the order of `Nets.of_node`."""
-    return problem.nets.read[np.argsort(problem.nets.pins.items, kind="stable")]
-
-
-def work_by_pass(problem: Problem) -> Floats:
-    """Return the time of each pass, shape (2, K, n); infinity where a kind may not run a supernode."""
-    return np.where(problem.allowed, problem.time.transpose(1, 0, 2), np.inf)
 
 
 def growth_by_pass(problem: Problem) -> Floats:
@@ -109,66 +101,6 @@ def _rise(problem: Problem, pins: _Pins) -> Floats:
     return _summed(problem, pins, np.array(rises))
 
 
-class PassCosts(NamedTuple):
-    """The loads of stages in each pass, and their memory.
-
-    Parameters
-    ----------
-    work
-        Shape (2, K, n): time in each pass, infinity where a kind may not run a supernode.
-    size, memory
-        Shapes (n,) and (K,): memory that supernodes need, and that devices have.
-    transfer_factor, communication
-        Shape (K,): the time of a transfer of cost 1; and the number of the communication model.
-    net_start, net, read
-        Rows over supernodes: the nets of each, and the first pass in which it reads each of them.
-    pins, cost, source, made
-        Shape (E,): how many supernodes a net has, its cost, the supernode that makes the tensor, and the pass
-        in which it does.
-    """
-
-    work: Floats
-    size: Floats
-    memory: Floats
-    transfer_factor: Floats
-    communication: int
-    net_start: Ints
-    net: Ints
-    read: Ints
-    pins: Ints
-    cost: Floats
-    source: Ints
-    made: Ints
-
-
-class PassSearchSpec(NamedTuple):
-    """The chains that the sweep looks for.
-
-    Parameters
-    ----------
-    least, limits
-        The number of the load that is minimised, and shape (3,): the largest loads allowed in the forward
-        pass, in the backward pass, and of both together.
-    floor
-        Largest loads up to this one count as equal.
-    capacity, remaining, above
-        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the load
-        that needs the largest part of the capacity of all devices.
-    growth, easiest
-        Shapes (3, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
-        later stages, and the supernode of least growth that can follow an ideal, or -1.
-    """
-
-    least: int
-    limits: Floats
-    floor: float
-    capacity: Floats
-    remaining: Floats
-    above: Floats
-    growth: Floats
-    easiest: Ints32
-
-
 class PassTables:
     """The data that all fillings over one lattice share.
 
@@ -183,10 +115,9 @@ class PassTables:
     def __init__(self, problem: ChainProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.space = StateSpace(problem)
-        self.costs = _costs_of(problem)
-        self.stage_limits = (
-            stage_limits_of(problem) if isinstance(problem, PipelineProblem) else _no_limits(problem)
-        )
+        self.terms = PassTerms(
+            costs_by_pass(problem), stage_limits_of(problem), problem.size, problem.memory
+        )  # fmt: skip
         growth = growth_by_pass(problem)
         self.growth = np.concatenate((growth, growth.sum(axis=0, keepdims=True)))
         self.easiest = easiest_followers(lattice, self.growth[SUM])
@@ -234,15 +165,16 @@ class LimitedTables:
         limits[self.least] = threshold
         return PassFilling(self, self.spec(limits, floor))
 
-    def clipped(self, limits: Floats) -> PassCosts:
-        """Return the costs for limits, with those of nets that no stage can transfer clipped.
+    def clipped(self, limits: Floats) -> PassTerms:
+        """Return the terms for limits, with those of nets that no stage can transfer clipped.
 
         A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
         subtracted again.
         """
-        problem, costs = self.shared.problem, self.shared.costs
+        problem, terms = self.shared.problem, self.shared.terms
         cheapest = problem.transfer_factor[problem.pays].min(initial=1.0)
-        return costs._replace(cost=np.minimum(costs.cost, 2 * limits.max() / cheapest))
+        cost = np.minimum(problem.nets.cost, 2 * limits.max() / cheapest)
+        return terms._replace(costs=terms.costs._replace(enter=cost, leave=cost))
 
     def spec(self, limits: Floats, floor: float) -> PassSearchSpec:
         """Return the arguments of the sweep for limits and a floor."""
@@ -287,7 +219,7 @@ class PassFilling:
 
     def __init__(self, tables: LimitedTables, spec: PassSearchSpec) -> None:
         self.tables, self.spec = tables, spec
-        self.costs = tables.clipped(spec.limits)
+        self.terms = tables.clipped(spec.limits)
         self.table = new_table(tables.lattice.size, tables.shared.space.count)
         self.table.value[0, 0] = 0.0
         self.ideal = 0
@@ -297,8 +229,7 @@ class PassFilling:
         """Fill the table for about `budget` further steps."""
         shared = self.tables.shared
         self.ideal, steps = sweep(
-            shared.lattice, self.costs, shared.stage_limits, shared.space.states, self.spec, self.table,
-            self.ideal, budget,
+            shared.lattice, self.terms, shared.space.states, self.spec, self.table, self.ideal, budget
         )  # fmt: skip
         self.steps += steps
 
@@ -311,44 +242,3 @@ class PassFilling:
             return None
         stages = stages_in(self.table, shared, shared.lattice.size - 1, state)
         return shared.largest_loads(stages)[self.tables.least], stages
-
-
-def _costs_of(problem: Problem) -> PassCosts:
-    nets = problem.nets
-    return PassCosts(
-        work=np.ascontiguousarray(work_by_pass(problem)),
-        size=problem.size,
-        memory=problem.memory,
-        transfer_factor=problem.transfer_factor,
-        communication=COMMUNICATION_MODELS.index(problem.communication),
-        net_start=nets.of_node.start,
-        net=nets.of_node.items,
-        read=read_of_node(problem),
-        pins=np.diff(nets.pins.start),
-        cost=nets.cost,
-        source=nets.source,
-        made=nets.made,
-    )
-
-
-def _no_limits(problem: Problem) -> StageLimits:
-    """Return limits on stages that allow every stage."""
-    none, start, zeros = (
-        np.zeros(0, np.int64),
-        np.zeros(problem.n + 1, np.int64),
-        np.zeros(problem.n, np.int64),
-    )
-    return StageLimits(
-        nodes=zeros,
-        fewest_nodes=0,
-        most_nodes=UNLIMITED,
-        layer_start=start,
-        layer=none,
-        fewest_layers=0,
-        most_layers=UNLIMITED,
-        by_layers=False,
-        pinned=zeros,
-        adjacent_start=start,
-        adjacent=none,
-        by_neighbours=False,
-    )

@@ -9,7 +9,8 @@ import pytest
 
 from partitioner import Devices, Graph, InfeasibleError, Plan, solve
 from partitioner.methods.dp.passes import tables
-from partitioner.methods.dp.passes.tables import growth_by_pass, read_of_node
+from partitioner.methods.dp.passes.tables import growth_by_pass
+from partitioner.methods.dp.stages import read_of_node
 from partitioner.problem.arrays import Floats
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
