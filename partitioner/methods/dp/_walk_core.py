@@ -1,4 +1,4 @@
-"""The compiled walk over the stages that begin at one ideal, inlined into a kernel of each search that uses it.
+"""The compiled walk over the stages that begin at one ideal; each search that uses it inlines its sums.
 
 A stage is the difference of two ideals. From an ideal the walk adds one supernode at a time, by ascending
 rank, and so meets every larger ideal once; on the way back it takes them out again. What a stage is made of
