@@ -21,7 +21,7 @@ import numpy as np
 from grids import markdown_grid, text_grid
 
 import partitioner as pt
-from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
+from partitioner.methods.virtual_stages.borders import StageBorders
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.fit import fit
 from partitioner.schedule import Timeline, simulate

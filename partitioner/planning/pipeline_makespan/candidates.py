@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,19 +16,19 @@ from partitioner.evaluation.solution import AnySolution, Solution, solution_of
 from partitioner.methods.expand import expand
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.methods.registry import METHODS
+from partitioner.methods.virtual_stages.borders import boundary_moves
 from partitioner.planning.alternatives import FEATURE, can_choose
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
 from partitioner.planning.objectives import BATCH, THROUGHPUT, Objective
 from partitioner.planning.options import request_of
 from partitioner.planning.request import Request
-from partitioner.problem.arrays import Ints, Rows
+from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 from partitioner.results.plan import Plan
 from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Bools
 from partitioner.workload.workload import Workload
 
 MOST_MOVES = 400
@@ -270,37 +270,3 @@ def _numbers_of_stages(most: int) -> list[int]:
     if most <= MOST_COUNTS:
         return list(range(1, most + 1))
     return sorted({round(number) for number in np.geomspace(1, most, MOST_COUNTS)})
-
-
-# Moves of one supernode over the boundary of two stages.
-
-
-def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:
-    """Yield the stages of all supernodes after each move of one of them to the stage before or after.
-
-    A supernode may move to the next stage if nothing of its own stage depends on it, and to the stage
-    before if it depends on nothing of its own stage; so chains stay chains. No stage is emptied.
-
-    Parameters
-    ----------
-    problem
-        The contracted problem of n supernodes.
-    stage
-        Shape (n,): the stage of every supernode, from 0.
-    """
-    size, last = np.bincount(stage), int(stage.max())
-    later, earlier = _free(problem.successors, stage), _free(problem.predecessors, stage)
-    for node, own in enumerate(stage.tolist()):
-        for free, other in ((later, own + 1), (earlier, own - 1)):
-            if free[node] and 0 <= other <= last and size[own] > 1:
-                moved = stage.copy()
-                moved[node] = other
-                yield moved
-
-
-def _free(neighbours: Rows, stage: Ints) -> Bools:
-    """Return for each supernode, shape (n,), whether it has no neighbour in its own stage."""
-    count = np.diff(neighbours.start)
-    owner = np.repeat(np.arange(len(count)), count)
-    within = np.bincount(owner[stage[owner] == stage[neighbours.items]], minlength=len(count))
-    return np.asarray(within == 0)

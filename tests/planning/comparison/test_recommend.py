@@ -36,7 +36,7 @@ from partitioner.workload.levels import Level
 @pytest.fixture
 def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches of stages on several devices end by themselves, so that no test depends on the clock."""
-    monkeypatch.setattr("partitioner.planning.pipeline_makespan.border_descent.MOST_ESTIMATES", 20)
+    monkeypatch.setattr("partitioner.methods.virtual_stages.borders.MOST_ESTIMATES", 20)
 
 
 def line(nodes: int = 6) -> Graph:

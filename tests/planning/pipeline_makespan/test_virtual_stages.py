@@ -10,10 +10,10 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, OptionError, Solution, solve
 from partitioner.methods.registry import METHODS
+from partitioner.methods.virtual_stages.borders import StageBorders
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
-from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
-from partitioner.planning.pipeline_makespan.stage_runs import StageRuns
+from partitioner.planning.pipeline_makespan.virtual_stages import StageRuns
 from partitioner.planning.request import Request
 from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate

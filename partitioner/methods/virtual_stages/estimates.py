@@ -8,7 +8,6 @@ from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.nets import build_nets
 from partitioner.problem.problem import Nets, Problem
-from partitioner.schedule.simulation import INPUT_SHARE
 from partitioner.workload.graph import Graph
 from partitioner.workload.virtual_stages.schedules import VirtualSchedule
 
@@ -22,6 +21,8 @@ class StageEstimates:
         The graph, its contraction, and the number of the devices' kind.
     schedule, chunks, microbatches
         The schedule, how many stages each device has, and how many microbatches there are.
+    input_share
+        The part of a backward pass that the stage before waits for, under schedules that split these passes.
     """
 
     def __init__(
@@ -32,9 +33,11 @@ class StageEstimates:
         schedule: VirtualSchedule,
         chunks: int,
         microbatches: int,
+        input_share: float,
     ) -> None:
         self.problem, self.kind = problem, kind
         self.schedule, self.chunks, self.microbatches = schedule, chunks, microbatches
+        self.input_share = input_share
         self.nets: Nets = build_nets(graph, problem.member, problem.n, "passes")
         self.cost = self.nets.cost * problem.transfer_factor[kind]
         self.graphs: dict[int, PassGraph] = {}
@@ -65,7 +68,7 @@ class StageEstimates:
         data = nets.pins.start, nets.pins.items, self.cost, nets.source, nets.made, nets.read
         stage_transfers(stage, ranks, *data, into, out)
         forward, backward = (_sums(stage, time, count) for time in self.problem.time[self.kind])
-        length = graph.lengths(forward, backward, INPUT_SHARE)
+        length = graph.lengths(forward, backward, self.input_share)
         sent, fetched = np.zeros((count, 3)), np.zeros((count, 3))
         if self.problem.communication == "sequential":
             length[:, :2] += into + out

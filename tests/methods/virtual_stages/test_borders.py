@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.planning.pipeline_makespan.candidates import boundary_moves
+from partitioner.methods.virtual_stages.borders import boundary_moves
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem

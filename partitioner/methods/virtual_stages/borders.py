@@ -1,0 +1,200 @@
+"""Stages as the pieces of one order of the supernodes, and the local search of the borders between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from partitioner.methods.virtual_stages.estimates import StageEstimates
+from partitioner.problem.arrays import Floats, Ints, Rows
+from partitioner.problem.problem import Problem
+from partitioner.workload.graph import Bools
+
+STRIDES = (1, 2, 3, 4, 6, 8, 12)  # supernodes that borders are moved by
+TOGETHER = (1, 2, 3)  # neighbouring borders that are moved together
+
+
+@dataclass(frozen=True, eq=False)
+class StageBorders:
+    """The stages of `n` supernodes as pieces of an order in which they follow one another.
+
+    Parameters
+    ----------
+    order
+        Shape (n,): the supernodes, stage by stage.
+    borders
+        Shape (stages + 1,): where stages begin in the order, and its end.
+
+    Examples
+    --------
+    >>> found = StageBorders.of(np.array([0, 1, 0, 1]))
+    >>> found.order.tolist(), found.borders.tolist()
+    ([0, 2, 1, 3], [0, 2, 4])
+    """
+
+    order: Ints
+    borders: Ints
+
+    @classmethod
+    def of(cls, stage: Ints) -> StageBorders:
+        """Return the pieces for the stage of every supernode; within a stage supernodes keep their order."""
+        return cls(np.argsort(stage, kind="stable"), np.append(0, np.cumsum(np.bincount(stage))))
+
+    @classmethod
+    def even(cls, weight: Floats, stages: int) -> StageBorders:
+        """Return stages of even weight in the order of the supernodes, none of which is empty."""
+        return cls.of(_even(weight, stages))
+
+    @property
+    def stages(self) -> int:
+        """How many stages there are."""
+        return len(self.borders) - 1
+
+    @property
+    def stage(self) -> Ints:
+        """Shape (n,): the stage of every supernode."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.repeat(np.arange(self.stages), np.diff(self.borders))
+        return found
+
+    def cut_again(self, weight: Floats, pieces: int) -> StageBorders:
+        """Return the stages with each of them cut into pieces of even weight, as far as it has supernodes."""
+        stage = np.zeros(len(self.order), dtype=np.int64)
+        for i, (first, last) in enumerate(pairwise(self.borders.tolist())):
+            own = self.order[first:last]
+            stage[own] = i * pieces + _even(weight[own], min(pieces, len(own)))
+        return StageBorders.of(np.unique(stage, return_inverse=True)[1])
+
+    def moves(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the moves of neighbouring borders as first border, one after the last, and distance."""
+        for count in TOGETHER:
+            for stride in STRIDES:
+                for first in range(1, self.stages - count + 1):
+                    yield first, first + count, -stride
+                    yield first, first + count, stride
+
+    def moved(self, first: int, end: int, distance: int) -> StageBorders | None:
+        """Return the stages after a move; None if a stage would be empty."""
+        borders = self.borders.copy()
+        borders[first:end] += distance
+        return None if (np.diff(borders) < 1).any() else replace(self, borders=borders)
+
+    def shaken(self, rng: np.random.Generator, count: int) -> StageBorders:
+        """Return the stages after moves of some borders at random."""
+        found = self
+        for _ in range(count if self.stages > 1 else 0):
+            first = int(rng.integers(1, self.stages))
+            distance = int(rng.choice(STRIDES)) * int(rng.choice([-1, 1]))
+            found = found.moved(first, first + 1, distance) or found
+        return found
+
+
+def _even(weight: Floats, count: int) -> Ints:
+    """Return the number of the piece of each item, for at most as many pieces as items, of even weight."""
+    total = np.concatenate(([0.0], np.cumsum(weight)))
+    steps = np.arange(1, count)
+    place = np.abs(total[:, None] - total[-1] * steps / count).argmin(axis=0)
+    place = np.maximum(np.maximum.accumulate(place - steps) + steps, steps)
+    place = np.minimum(place, len(weight) - count + steps)
+    return np.searchsorted(place, np.arange(len(weight)), side="right")
+
+
+TOLERANCE = 1e-9
+MOST_ESTIMATES = 60_000  # of moved borders
+SHAKES = 300  # times that borders are moved at random
+SHAKEN = 3  # borders that are moved at random to leave a local optimum
+Estimated = tuple[float, StageBorders]
+
+
+@dataclass
+class BorderDescent:
+    """Moves of borders as long as the estimated makespan falls, from some starts and then at random.
+
+    Parameters
+    ----------
+    estimates
+        The estimates of makespans.
+    sound
+        Whether stages obey the rules of the call.
+    over
+        Whether the search must end.
+    rng
+        The source of random moves.
+    """
+
+    estimates: StageEstimates
+    sound: Callable[[StageBorders], bool]
+    over: Callable[[], bool]
+    rng: np.random.Generator
+    moves: int = 0
+
+    def local_optima(self, starts: list[StageBorders]) -> Iterator[StageBorders]:
+        """Yield stages that no move improves: from each start, then after random moves of the best ones."""
+        best: Estimated | None = None
+        for start in starts:
+            found = self._descent(start)
+            yield found[1]
+            best = found if best is None or found[0] < best[0] else best
+        for _ in range(SHAKES if best is not None else 0):
+            if best is None or self.ended:
+                return
+            found = self._descent(best[1].shaken(self.rng, SHAKEN))
+            if found[0] < best[0] * (1 - TOLERANCE) and self.sound(found[1]):
+                best = found
+                yield found[1]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the time is over, or the moves."""
+        return self.moves >= MOST_ESTIMATES or self.over()
+
+    def _descent(self, borders: StageBorders) -> Estimated:
+        """Return the stages after moves of neighbouring borders, as long as one lowers the estimate."""
+        value, going = self.estimates.makespan(borders.stage), True
+        while going:
+            going = False
+            for move in borders.moves():
+                if self.ended:
+                    return value, borders
+                moved = borders.moved(*move)
+                if moved is None:
+                    continue
+                self.moves += 1
+                found = self.estimates.makespan(moved.stage)
+                if found < value * (1 - TOLERANCE) and self.sound(moved):
+                    value, borders, going = found, moved, True
+        return value, borders
+
+
+def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:
+    """Yield the stages of all supernodes after each move of one of them to the stage before or after.
+
+    A supernode may move to the next stage if nothing of its own stage depends on it, and to the stage
+    before if it depends on nothing of its own stage; so chains stay chains. No stage is emptied.
+
+    Parameters
+    ----------
+    problem
+        The contracted problem of n supernodes.
+    stage
+        Shape (n,): the stage of every supernode, from 0.
+    """
+    size, last = np.bincount(stage), int(stage.max())
+    later, earlier = _free(problem.successors, stage), _free(problem.predecessors, stage)
+    for node, own in enumerate(stage.tolist()):
+        for free, other in ((later, own + 1), (earlier, own - 1)):
+            if free[node] and 0 <= other <= last and size[own] > 1:
+                moved = stage.copy()
+                moved[node] = other
+                yield moved
+
+
+def _free(neighbours: Rows, stage: Ints) -> Bools:
+    """Return for each supernode, shape (n,), whether it has no neighbour in its own stage."""
+    count = np.diff(neighbours.start)
+    owner = np.repeat(np.arange(len(count)), count)
+    within = np.bincount(owner[stage[owner] == stage[neighbours.items]], minlength=len(count))
+    return np.asarray(within == 0)
