@@ -141,7 +141,7 @@ def compared(trees: Trees, names: set[str], allowed: set[str]) -> list[tuple[str
 def objectives_compared(trees: Trees) -> list[tuple[str, str]]:
     """Return the comparisons with an objective's name where there must be none.
 
-    A schedule or the period of a rate may have the name of an objective: their comparisons do not count.
+    A schedule may have the name of an objective, so comparisons of schedules do not count.
     """
     found = compared(trees, set(OBJECTIVES), OBJECTIVES_IN)
     return [
