@@ -48,7 +48,7 @@ def longest(times: Times, rows: RowEvents, returns: bool) -> float:
         found, number = np.empty_like(label), rows.number[behind]
         counts = rows.forwards[number], rows.backwards[number]
         if returns:
-            add_returning(*counts, label, *own, 0.0, found)
+            add_returning(*counts, label, *own, 0.0, found, np.empty(sum(found.shape)))
         else:
             add_onward(*counts, label, *own, found)
         label = found

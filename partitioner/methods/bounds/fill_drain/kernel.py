@@ -1,11 +1,10 @@
-"""The compiled walk over pipelines that are turned, whose stages each bound the makespan.
+"""The compiled fill of a table of pipelines that are turned, whose stages each bound the makespan.
 
 ``value[I, s]`` has the least times that the stages of ideal I on the devices of state s, which run behind the
 others, take for a sample, and ``label[I, s]`` the least lengths of the paths through them. A state may count
 idle devices as devices behind: that only makes bounds lower, and covers pipelines with stages that cost
-nothing, whose supernodes have been merged.
-
-The compiled step that adds a stage before those of a table, as far as its paths allow.
+nothing, whose supernodes have been merged. The stages are those of :mod:`partitioner.methods.dp._walk_core`,
+with the transfers of each pass.
 """
 
 from __future__ import annotations
@@ -15,23 +14,27 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTable
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp._passes_core import (
     INTO,
     LEAVING,
     STAYING,
+    PassNets,
     add_pass_nets,
     new_nets,
     remove_pass_nets,
 )
 from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
+from partitioner.methods.dp._walk_core import new_path, walk_of
 from partitioner.methods.dp.kernel import relocate
-from partitioner.methods.dp.lattice import first_later_cover
+from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.workload.in_flight import HOLD_A_BATCH
 
 
 @njit(cache=True)
-def add_returning(forwards, backwards, behind, forward, backward, transfers, found):  # type: ignore[no-untyped-def]
+def add_returning(forwards, backwards, behind, forward, backward, transfers, found, room):  # type: ignore[no-untyped-def]
     """Write to `found` the labels of the stages that begin with a stage before those of labels `behind`.
 
     Parameters
@@ -44,9 +47,11 @@ def add_returning(forwards, backwards, behind, forward, backward, transfers, fou
         The times of both passes.
     transfers
         The time of the transfers of a sample that is not part of these.
+    room
+        Shape (F + B,): room for the longest paths on the way.
     """
     entries, exits = found.shape
-    reach, arrival = np.empty(entries), np.empty(exits)
+    reach, arrival = room[:entries], room[entries:]
     for i in range(entries):
         for a in range(entries):
             reach[a] = -np.inf
@@ -175,17 +180,81 @@ def longest_path(way, count, ahead, before, behind, load, busy, longer, exchange
 
 
 @njit(cache=True)
-def extend(  # type: ignore[no-untyped-def]
-    costs, memory_model, states, spec, table, outside, paths, worthy, count, start, ideal, k,
-    parts, load, sum_of, counted, apart, less,
-):  # fmt: skip
+def add_labels(spec, devices, behind, times, load, found, room):  # type: ignore[no-untyped-def]
+    """Write to `found` the labels of the stages behind, of labels `behind`, and of a stage before them."""
+    forward, backward, transfers = times
+    row = spec.rows.number[devices]
+    forwards, backwards = spec.rows.forwards[row], spec.rows.backwards[row]
+    if spec.returns:
+        shape = len(spec.rows.forward), len(spec.rows.backward)
+        add_returning(
+            forwards, backwards, behind.reshape(shape), forward, backward, transfers,
+            found.reshape(shape), room,
+        )  # fmt: skip
+    else:
+        add_onward(forwards, backwards, behind, forward, backward, found)
+    found[spec.whole] = max(found[spec.whole], spec.samples * load)
+
+
+MOST, LESS = range(2)  # places in `MakespanTally.bounds`
+
+
+class MakespanTally(NamedTuple):
+    """The current stage of a walk, and the table that it is written to; at depth d it has d supernodes.
+
+    Parameters
+    ----------
+    costs, memory, states, spec, table, outside
+        As for :func:`sweep`.
+    nets
+        Its tensors.
+    compute, sums, time
+        Shapes (n + 2, K, 2), (n + 2, 8) and (n + 2, 2): by depth its times in both passes, its sums of
+        memory, and what a sample takes at least before and after it.
+    load
+        Shape (K,): its loads; infinity on a kind that it cannot be on.
+    paths, room
+        Shapes (P,) and (F + B,): room for the lengths of its paths, and of those on the way.
+    worthy, reached
+        Shapes (S,) and (1,): the states that reach the ideal at which it begins, and how many there are.
+    bounds
+        Shape (2,): the largest load of a stage that the spine counts; and by how much less than the most
+        that of an earlier one is.
+    back
+        Whether `outside` is filled rather than the table.
+    """
+
+    costs: StageCosts
+    memory: MemoryModel
+    states: DeviceStates
+    spec: MakespanSpec
+    table: MakespanTable
+    outside: Floats
+    nets: PassNets
+    compute: Floats
+    sums: Floats
+    time: Floats
+    load: Floats
+    paths: Floats
+    room: Floats
+    worthy: Ints
+    reached: Ints
+    bounds: Floats
+    back: bool
+
+
+@njit(cache=True, inline="always")
+def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-untyped-def]
     """Add the stage between two ideals to the states of the first one, as far as the limit allows.
 
     `parts` are the processing times of both passes, the times of their transfers, and that of all transfers
-    in; `apart` the times that a sample takes at least before and after a stage that the spine does not count;
-    and `less` by how much less than the most the load of an earlier stage is that it does count.
+    in. The times of `depth` are what a sample takes at least before and after a stage that the spine does not
+    count; `less` is by how much less than the most the load of an earlier stage is that it does count.
     Returned is how often the stage was added to a slot.
     """
+    costs, memory_model, states, spec = tally.costs, tally.memory, tally.states, tally.spec
+    table, outside, paths, worthy = tally.table, tally.outside, tally.paths, tally.worthy
+    load, sum_of, apart, less = tally.load[k], tally.sums[depth], tally.time[depth], tally.bounds[LESS]
     in_row = costs.communication == SEQUENTIAL
     forward, backward, transfers = parts[0], parts[1], parts[2] + parts[3]
     whole = forward + backward + transfers
@@ -194,7 +263,7 @@ def extend(  # type: ignore[no-untyped-def]
     if in_row:  # a path that stays in a row has all transfers of its passes
         forward, backward, transfers = forward + parts[2], backward + parts[3], 0.0
     added = 0
-    for i in range(count):
+    for i in range(tally.reached[0]):
         s = worthy[i]
         for r in range(1, states.left[s, k] + 1):
             if load > spec.most * r:
@@ -219,7 +288,8 @@ def extend(  # type: ignore[no-untyped-def]
                 total, bound = behind, apart[0] + own * load + (own - 1) * exchange
                 if spec.way == STREAM:
                     bound += apart[1]
-                paths[:] = table.label[start, s, slot]
+                for j in range(len(paths)):  # an assignment of slices would copy them first
+                    paths[j] = table.label[start, s, slot, j]
                 if counted:
                     total += alone if behind > 0 else turn
                     bound = longest_path(
@@ -228,8 +298,8 @@ def extend(  # type: ignore[no-untyped-def]
                     )  # fmt: skip
                     if bound <= spec.limit and len(paths) > 0:
                         add_labels(
-                            spec, states.behind[s], table.label[start, s, slot], forward, backward, transfers,
-                            load, paths,
+                            spec, states.behind[s], table.label[start, s, slot],
+                            (forward, backward, transfers), load, paths, tally.room,
                         )  # fmt: skip
                         bound = max(bound, before + paths[spec.whole])
                         if not spec.returns:
@@ -243,19 +313,85 @@ def extend(  # type: ignore[no-untyped-def]
     return added
 
 
-@njit(cache=True)
-def add_labels(spec, devices, behind, forward, backward, transfers, load, found):  # type: ignore[no-untyped-def]
-    """Write to `found` the labels of the stages behind, of labels `behind`, and of a stage before them."""
-    row = spec.rows.number[devices]
-    forwards, backwards = spec.rows.forwards[row], spec.rows.backwards[row]
-    if spec.returns:
-        shape = len(spec.rows.forward), len(spec.rows.backward)
-        add_returning(
-            forwards, backwards, behind.reshape(shape), forward, backward, transfers, found.reshape(shape)
+@njit(cache=True, inline="always")
+def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
+    costs, memory_model, spec, moved = tally.costs, tally.memory, tally.spec, tally.nets.moved
+    compute, time, load, above = tally.compute, tally.time, tally.load, depth + 1
+    add_pass_nets(costs, tally.nets, v, depth)
+    time[above, 0] = max(time[depth, 0], spec.before[v])
+    time[above, 1] = max(time[depth, 1], spec.after[v])
+    add_sums(
+        memory_model.size, memory_model.parameters, memory_model.activations, memory_model.workspace,
+        costs.weights, v, tally.sums, depth,
+    )  # fmt: skip
+    most = tally.bounds[MOST] if spec.spine[ideal] > spec.spine[start] else spec.most
+    wanted = False
+    for k in range(len(load)):
+        compute[above, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
+        compute[above, k, 1] = compute[depth, k, 1] + spec.backward[k, v]
+        load[k], bound = growing_load(
+            compute[above, k, 0] + compute[above, k, 1], moved[above, INTO] + moved[above, INTO + 1],
+            moved[above, LEAVING] + moved[above, LEAVING + 1],
+            moved[above, STAYING] + moved[above, STAYING + 1],
+            costs.transfer_factor[k], costs.communication,
+        )  # fmt: skip
+        if bound <= most * spec.widest[k] and takes(
+            tally.sums[above], spec.least_in_flight, spec.least_versions, memory_model.memory[k],
+            0.0, 0.0, 0.0, 0.0,
+        ):  # fmt: skip
+            wanted = True
+        else:
+            load[k] = np.inf
+    if not wanted:
+        remove_pass_nets(costs, tally.nets, v)
+    return wanted
+
+
+@njit(cache=True, inline="always")
+def _leave(tally, v):  # type: ignore[no-untyped-def]
+    remove_pass_nets(tally.costs, tally.nets, v)
+
+
+@njit(cache=True, inline="always")
+def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
+    spec, moved, compute, steps = tally.spec, tally.nets.moved, tally.compute, 0
+    counted = spec.spine[ideal] > spec.spine[start]
+    for k in range(len(tally.load) if spec.remaining[ideal] <= target else 0):
+        if tally.load[k] == np.inf:
+            continue
+        factor = tally.costs.transfer_factor[k]
+        parts = (
+            compute[depth, k, 0],
+            compute[depth, k, 1],
+            factor * (moved[depth, INTO] + moved[depth, LEAVING]),
+            factor * (moved[depth, INTO + 1] + moved[depth, LEAVING + 1]),
+            factor * (moved[depth, INTO] + moved[depth, INTO + 1]),
         )
-    else:
-        add_onward(forwards, backwards, behind, forward, backward, found)
-    found[spec.whole] = max(found[spec.whole], spec.samples * load)
+        if tally.back:
+            early_time, late_time = parts[0] + parts[2], parts[1] + parts[3]
+            if spec.returns:
+                early_time, late_time = early_time + late_time, 0.0
+            fewest = max(1, int(np.ceil(tally.load[k] / spec.most - 1e-6)))
+            lower(tally.outside[0], start, ideal, early_time if counted else 0.0, fewest)
+            lower(tally.outside[1], start, ideal, late_time if counted else 0.0, fewest)
+        else:
+            steps += extend(tally, start, ideal, k, parts, counted, depth)
+    return steps
+
+
+@njit(cache=True, inline="always")
+def _lost(tally, v):  # type: ignore[no-untyped-def]
+    return tally.spec.above[v]
+
+
+@njit(cache=True, inline="always")
+def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
+    """Lower the least times of the stages outside an ideal by those that begin with a stage to another."""
+    for devices in range(copies, least.shape[1]):
+        least[start, devices] = min(least[start, devices], time + least[ideal, devices - copies])
+
+
+_walk = walk_of(_enter, _leave, _reach, _lost)
 
 
 @njit(cache=True, nogil=True)
@@ -282,107 +418,36 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     tuple of int
         The next ideal to start with (the last one or -1 when done), and the steps walked.
     """
-    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     parent, added = lattice.parent, lattice.added
-    factor, communication, weights = costs.transfer_factor, costs.communication, costs.weights
-    net_start, net_of = costs.net_start, costs.net
-    sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
-    workspaces, memory = memory_model.workspace, memory_model.memory
-    nodes, kinds, last = len(sizes), len(memory), len(parent) - 1
+    nodes, kinds, last = len(memory_model.size), len(memory_model.memory), len(parent) - 1
     in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
-    paths, total = np.empty(table.label.shape[3]), outside.shape[2] - 1
-    worthy = np.empty(len(spec.capacity), np.int64)
-    cursor = np.empty(nodes + 2, np.int64)
-    end = np.empty(nodes + 2, np.int64)
-    blocked = np.empty(nodes + 2, np.float64)
-    compute = np.zeros((nodes + 2, kinds, 2), np.float64)
-    sums = np.zeros((nodes + 2, 8), np.float64)
-    time = np.zeros((nodes + 2, 2), np.float64)
-    load = np.empty(kinds, np.float64)
-    nets = new_nets(nodes, len(costs.pins))
+    total, path = outside.shape[2] - 1, new_path(nodes)
+    tally = MakespanTally(
+        costs, memory_model, states, spec, table, outside, new_nets(nodes, len(costs.pins)),
+        np.zeros((nodes + 2, kinds, 2), np.float64), np.zeros((nodes + 2, 8), np.float64),
+        np.zeros((nodes + 2, 2), np.float64), np.empty(kinds, np.float64),
+        np.empty(table.label.shape[3]), np.empty(len(spec.rows.forward) + len(spec.rows.backward)),
+        np.empty(len(spec.capacity), np.int64), np.zeros(1, np.int64),
+        np.zeros(2, np.float64), step < 0,
+    )  # fmt: skip
     steps, place, start = 0, 0, first
     while 0 <= start < last:
         if steps > budget:
             return start, steps
         count, target, most, later = 1, spec.capacity.max(), spec.most, spec.most
         if step > 0:
-            count, target, behind = list_states(table, states, spec, start, worthy)
+            count, target, behind = list_states(table, states, spec, start, tally.worthy)
             if further > 0 and spec.widest.max() == 1 and in_row:
                 behind = behind if spec.way == STREAM else 0.0
                 most = min(most, (spec.limit - outside[0, start, total] - behind) / further)
                 later = spec.most - behind / spec.samples
                 if spec.way == STREAM and spec.returns:
                     later = min(later, (spec.limit - outside[0, 0, total]) / further)
-        if count == 0:
-            start += step
-            continue
-        relocate(parent, added, net_start, net_of, nets.before, place, start)
-        place, depth = start, 0
-        cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
-        while depth >= 0:
-            e = cursor[depth]
-            if e == end[depth] or blocked[depth] > target:
-                depth -= 1
-                if depth >= 0:
-                    v = node[cursor[depth] - 1]
-                    remove_pass_nets(costs, nets, v)
-                continue
-            cursor[depth] = e + 1
-            v, ideal = node[e], to[e]
-            steps += 1
-            add_pass_nets(costs, nets, v, depth)
-            time[depth + 1, 0] = max(time[depth, 0], spec.before[v])
-            time[depth + 1, 1] = max(time[depth, 1], spec.after[v])
-            add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
-            sum_of, moved = sums[depth + 1], nets.moved[depth + 1]
-            possible, counted = False, spec.spine[ideal] > spec.spine[start]
-            for k in range(kinds):
-                compute[depth + 1, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
-                compute[depth + 1, k, 1] = compute[depth, k, 1] + spec.backward[k, v]
-                load[k], bound = growing_load(
-                    compute[depth + 1, k, 0] + compute[depth + 1, k, 1], moved[INTO] + moved[INTO + 1],
-                    moved[LEAVING] + moved[LEAVING + 1], moved[STAYING] + moved[STAYING + 1], factor[k],
-                    communication,
-                )  # fmt: skip
-                if bound <= (most if counted else spec.most) * spec.widest[k] and takes(
-                    sum_of, spec.least_in_flight, spec.least_versions, memory[k], 0.0, 0.0, 0.0, 0.0
-                ):
-                    possible = True
-                else:
-                    load[k] = np.inf
-            passed = max(blocked[depth], spec.above[v])
-            if not possible:
-                remove_pass_nets(costs, nets, v)
-                blocked[depth] = passed
-                continue
-            if spec.remaining[ideal] <= target:
-                for k in range(kinds):
-                    if load[k] == np.inf:
-                        continue
-                    parts = (
-                        compute[depth + 1, k, 0],
-                        compute[depth + 1, k, 1],
-                        factor[k] * (moved[INTO] + moved[LEAVING]),
-                        factor[k] * (moved[INTO + 1] + moved[LEAVING + 1]),
-                        factor[k] * (moved[INTO] + moved[INTO + 1]),
-                    )
-                    if step < 0:
-                        early_time, late_time = parts[0] + parts[2], parts[1] + parts[3]
-                        if spec.returns:
-                            early_time, late_time = early_time + late_time, 0.0
-                        fewest = max(1, int(np.ceil(load[k] / spec.most - 1e-6)))
-                        lower(outside[0], start, ideal, early_time if counted else 0.0, fewest)
-                        lower(outside[1], start, ideal, late_time if counted else 0.0, fewest)
-                    else:
-                        steps += extend(
-                            costs, memory_model, states, spec, table, outside, paths, worthy, count, start,
-                            ideal, k, parts, load[k], sum_of, counted, time[depth + 1], spec.most - later,
-                        )  # fmt: skip
-            blocked[depth + 1] = blocked[depth]
-            blocked[depth] = passed
-            depth += 1
-            end[depth] = start_of[ideal + 1]
-            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+        if count > 0:
+            relocate(parent, added, costs.net_start, costs.net, tally.nets.before, place, start)
+            place = start
+            tally.reached[0], tally.bounds[MOST], tally.bounds[LESS] = count, most, spec.most - later
+            steps += _walk(lattice, path, start, target, tally)
         start += step
     return start, steps
 
@@ -413,10 +478,3 @@ def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-
         worthy[count] = s
         count += 1
     return count, target, least
-
-
-@njit(cache=True, inline="always")
-def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
-    """Lower the least times of the stages outside an ideal by those that begin with a stage to another."""
-    for devices in range(copies, least.shape[1]):
-        least[start, devices] = min(least[start, devices], time + least[ideal, devices - copies])
