@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         0 a plan or evaluation; 2 bad input or usage; 3 proven infeasible; 4 no plan found within
-        the limits; 130 interrupted without a plan; 141 nobody reads on.
+        the limits; 130 interrupted without a plan; 141 the reader of the output has closed it.
     """
     words = sys.argv[1:] if arguments is None else arguments
     parser = command_parser(COMMANDS, [*words, *([ALL] if completing() else [])])

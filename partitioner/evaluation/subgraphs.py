@@ -18,7 +18,7 @@ from partitioner.workload.graph_validation import node_name
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The units: subgraphs of every accelerator in the order of execution, then each CPU node as a unit.
+    """What runs without interruption: the subgraphs of every accelerator in order, then each node of a CPU.
 
     Parameters
     ----------

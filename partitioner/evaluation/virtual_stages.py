@@ -104,7 +104,7 @@ def _parts(stages: NumberedStages, copies: Replicas, microbatches: int) -> set[i
 def _wrong_number(
     schedule: VirtualSchedule, stages: NumberedStages, copies: Replicas, microbatches: int
 ) -> tuple[str, ...]:
-    """Return a message if the schedule does not run so many microbatches on so many devices."""
+    """Return a message if the schedule does not run this number of microbatches on this number of devices."""
     parts = sorted(_parts(stages, copies, microbatches))
     if parts[0] == 0:
         return (f"the number of microbatches is {microbatches}, there are more copies of the pipeline",)

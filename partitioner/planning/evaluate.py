@@ -1,6 +1,8 @@
 """The value of a placement and the rules that it breaks, computed from the user's graph alone.
 
-Nothing here is shared with the methods, so that a plan's value is never a solver's own claim.
+The value is never a solver's own claim. The evaluator shares four definitions with the methods (samples in
+flight, the nodes that a constraint names, the time of a transfer, the slowdown between two groups), which
+tests compare with values worked out separately, and no other code.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def evaluate(
     placement
         The name of a device for every node id, or a :class:`partitioner.Solution`, or a plan. A plan brings
         all that it knows: its devices, objective, subgraphs, replicas, order, schedule, microbatches,
-        constraints, transfers and order of execution; what is given goes before.
+        constraints, transfers and order of execution; arguments that are given replace these.
     objective
         By default that of the plan (``"throughput"`` for pipelines that are simulated), else the first:
         ``"throughput"``: the largest load over the devices, forward and backward together

@@ -20,7 +20,7 @@ from partitioner.workload.graph import Floats, Graph, Ints
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812
 
-MOST_NODES = 10_000  # that a picture shows; so many take about 2 MB
+MOST_NODES = 10_000  # that a picture shows, which take about 2 MB
 HEIGHT = 560  # pixels
 WIDE, HIGH = 0.78, 0.6  # of a node, where neighbours are 1 apart
 TOOLS = "pan,wheel_zoom,box_zoom,reset,save"

@@ -11,7 +11,7 @@ from partitioner.schedule.timeline import Timeline
 from partitioner.workload.workload import Workload
 
 MICROBATCHES = 16  # of a pipeline whose plan does not say it
-MOST = 10_000  # passes that a picture shows; so many take about 2 MB
+MOST = 10_000  # passes that a picture shows, which take about 2 MB
 
 
 def scheduled(

@@ -30,7 +30,7 @@ from partitioner.workload.networkx_graph import as_graph
 
 LINKS = ("host", "direct")
 INPUT_SHARE = 0.5
-MOST_PASSES = 10_000_000  # the simulation of so many passes takes a minute and 2 GB
+MOST_PASSES = 10_000_000  # their simulation takes a minute and 2 GB
 WHOLE = "must be an integer of at least 1"
 
 

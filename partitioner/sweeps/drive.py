@@ -30,7 +30,7 @@ Ended = tuple[SweepRow, str]
 
 
 class Drive:
-    """The tasks that an executor has been given, and the way back of what they find.
+    """The tasks that an executor runs, and the queue in which their results arrive.
 
     Parameters
     ----------

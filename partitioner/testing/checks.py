@@ -19,7 +19,7 @@ from partitioner.testing.workloads import large_workload, small_workload
 
 MOST_NODES, MOST_ORDERED = 6, 4  # nodes of workloads, and of workloads for which all orders are tried
 EVERY = 5  # every fifth case is solved twice
-ENOUGH = 5  # of so many cases that have a plan a method must solve at least one
+ENOUGH = 5  # among this number of cases with a plan, a method must solve at least one
 
 
 def check_method(

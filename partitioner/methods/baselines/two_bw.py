@@ -1,4 +1,4 @@
-"""PipeDream-2BW's planner: stages of as many blocks each, which all run in one way (Piper, "equi")."""
+"""PipeDream-2BW's planner: stages with equal numbers of blocks, which all run in one way (Piper, "equi")."""
 
 from __future__ import annotations
 

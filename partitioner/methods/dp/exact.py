@@ -61,8 +61,8 @@ class LadderEffort:
         A value within this factor of the bound lets thresholds rise from the bound, else the first one is
         just below the value.
     many_kinds, few_ideals, small_table
-        Kinds are many if there are so many of them, and more than this number of ideals, or more than this
-        number of entries of a table.
+        The fewest kinds, and the most ideals and entries of a table, with which a search by kinds is not
+        tried first.
     few
         Ideals that are enumerated and searched at once.
     early_rounds, early_share, early_seconds

@@ -115,8 +115,8 @@ def _divided_pipeline(
 def _home(problem: PipelineProblem) -> Ints:
     """Return the group of the devices that each supernode is pinned to, shape (n,).
 
-    It is -1 for a supernode that is not pinned, and -2 for one that is pinned to several groups: a is
-    in one group, so such a supernode has no place.
+    It is -1 for a supernode that is not pinned, and -2 for one that is pinned to several groups: a stage
+    of one group cannot hold it.
     """
     pinned, held = problem.pipeline.pinned, problem.pipeline.held
     own_kind = problem.allowed.argmax(axis=0)

@@ -139,7 +139,7 @@ class BorderSearch(Generic[Chain]):
         self._reach = EFFORT.first_reach
 
     def run(self, steps: int, most_idle: int) -> None:
-        """Try random orders for about so many steps, or until so many in a row have failed."""
+        """Try random orders for about `steps` steps, or until `most_idle` in a row have failed."""
         end, self.idle = self.linear.steps + steps, 0
         while self._goes_on(end) and self.idle < most_idle:
             self.idle = 0 if self.attempt() else self.idle + 1

@@ -52,7 +52,7 @@ class SearchBothWays:
             direction.start(self.most, self._slack())
 
     def improve_on(self, value: float) -> None:
-        """Search only for schedules that are better than a plan of this value; infinity says nothing."""
+        """Search only for schedules that are better than a plan of this value; infinity: for any."""
         if value < self.value:
             self.value = value
             self.most = min(self.most, self._below(value))

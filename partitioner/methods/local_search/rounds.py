@@ -296,7 +296,7 @@ DOUBLINGS = (4, 5, 6)
 STRICT = 0.3
 POLISH = 2
 LARGE = 20_000
-FRESH = 25  # of so many rounds of a full population one does not recombine
+FRESH = 25  # of this number of rounds of a full population, one does not recombine
 IDLE = 200  # recombinations that improve nothing before another population begins
 
 

@@ -97,7 +97,7 @@ MOST_PRICES, MOST_WALKS = 120, 30  # weighted paths that are tried for a set of 
 MOST_ROUNDS = 6  # times that stages are closed at one makespan
 LITTLE = 0.98  # closing ends if more than this fraction of the stages is left
 MOST_PATHS, MOST_KNOWN = 400, 400
-ASIDE = 1e-3  # length of the passes of other devices in the path along a device
+ASIDE = 1e-3  # length that the passes of other devices have in the path along one device
 FURTHER, PATIENCE = 8, 64  # factors for the steps of walks: each time that one is given up, and at most
 ROUNDING = 1e-9
 

@@ -63,7 +63,7 @@ class ClusterLayout:
         return self.pipeline * self.virtual_stages
 
     def microbatches(self, global_batch: int) -> int:
-        """Return how many microbatches a pipeline runs of a batch of so many sequences."""
+        """Return how many microbatches a pipeline runs of a batch of `global_batch` sequences."""
         return global_batch // (self.data * self.microbatch)
 
     @property

@@ -144,7 +144,7 @@ def plan(
 
 
 def row_of(run: LayoutRun, flops: float, tokens: int) -> LayoutRow:
-    """Return the row of a run, of a batch with so many operations and tokens."""
+    """Return the row of a run, of a batch with `flops` operations and `tokens` tokens."""
     cluster = run.costs.cluster
     rate = flops / run.seconds / cluster.gpus
     return LayoutRow(

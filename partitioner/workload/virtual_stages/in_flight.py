@@ -11,7 +11,7 @@ from partitioner.workload.graph import Ints
 from partitioner.workload.virtual_stages.row import Row
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
-ROUNDS = 4  # after so many rounds more than there are chunks, what a device holds repeats
+ROUNDS = 4  # after this number of rounds more than there are chunks, what a device holds repeats
 
 
 @lru_cache(maxsize=4096)

@@ -106,8 +106,8 @@ def _written_inside(node: Any) -> list[Any]:
 def joint_owners(graph: Any, exported: Mapping[str, str]) -> dict[str, str]:
     """Return the exported operation that each node of a joint graph belongs to.
 
-    A sum of gradients belongs to the operation whose gradient is added last; the gradient of a shared
-    parameter so comes to be where the model reads the parameter first.
+    A sum of gradients belongs to the operation whose gradient is added last; so the gradient of a shared
+    parameter is where the model reads the parameter first.
     """
     owner: dict[str, str] = {}
     nodes = _calls(graph)

@@ -1,4 +1,4 @@
-"""A captured graph is measured: its memory in one round, then its times in several; or a file has both."""
+"""Measures a captured graph (memory in one round, times in several), or reads its profile from a file."""
 
 from __future__ import annotations
 

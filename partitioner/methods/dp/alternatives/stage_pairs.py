@@ -124,9 +124,9 @@ def pairs_within(
 def _walk(  # type: ignore[no-untyped-def]
     lattice, cuts, choices, shapes, least, memory, limit, first_ideal, end_ideal, start, cut, to, values
 ):
-    """Count the stages from some ideals, or write them where there is room for all of them.
+    """Count the stages that begin at some ideals, or write them if the buffer holds all of them.
 
-    A stage grows by supernodes of ascending rank, so that each larger ideal is reached once. It ends to grow
+    A stage grows by supernodes of ascending rank, so that each larger ideal is reached once. It stops growing
     where no degree has enough memory, or no shape has a load within the limit even if nothing is cut.
     """
     n, depths, of_shape = len(lattice.rank), len(lattice.rank) + 1, len(shapes.copies)

@@ -79,8 +79,8 @@ def _summed(problem: Problem, pins: _Pins, chosen: Bools) -> Floats:
 def _rise(problem: Problem, pins: _Pins) -> Floats:
     """Return the most by which a later stage pays more in each pass without a supernode, shape (2, n).
 
-    The stage pays as before for a net that has a pin among the supernode's predecessors, since the net was
-    cut already, unless the pass changes because its producer left, or its only forward reader.
+    A net with a pin among the supernode's predecessors is cut with or without the supernode, so the stage
+    pays the same for it, unless the pass changes because the net's producer or only forward reader left.
     """
     nets = problem.nets
     cut, makes = has_earlier_pin(problem, pins.owner), pins.makes
