@@ -61,8 +61,8 @@ class LadderEffort:
         A value within this factor of the bound lets thresholds rise from the bound, else the first one is
         just below the value.
     many_kinds, few_ideals, small_table
-        The fewest kinds, and the most ideals and entries of a table, with which a search by kinds is not
-        tried first.
+        Kinds count as many if there are `many_kinds` of them or more, and more than `few_ideals` ideals, or
+        more than `small_table` entries of a table.
     few
         Ideals that are enumerated and searched at once.
     early_rounds, early_share, early_seconds
