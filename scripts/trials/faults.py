@@ -42,6 +42,7 @@ COMMANDS = (
     "simulate workload.json plan.json --schedule 1f1b --microbatches 4 --output out.json --trace trace.json",
     "compare workload.json --time-limit 1 --output out.json",
     "recommend workload.json --microbatches 4 --time-limit 2 --output out.json",
+    "plan config.json --gpus 4 --device A100-80 --global-batch 8 --sequence 64 --output out.json",
     "explain workload.json plan.json --time-limit 2",
     "diff workload.json plan.json plan.json",
     "conflict workload.json --stages 9 --time-limit 2",
@@ -54,6 +55,9 @@ COMMANDS = (
     "methods",
 )
 SPEC = '[[workloads]]\nfile = "workload.json"\n[[pools]]\naccelerators = [1, 2]\n'
+CONFIG = {
+    "model_type": "gpt2", "n_embd": 64, "n_layer": 4, "n_head": 4, "vocab_size": 128, "n_positions": 64
+}  # fmt: skip
 OUTPUTS = ("out.json", "trace.json")
 
 
@@ -162,6 +166,7 @@ def _prepared(folder: Path) -> Path:
     """Fill a folder with a file of every format, old outputs, and a place for temporary files."""
     write_all(folder, {})
     (folder / "spec.toml").write_text(SPEC, encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     for name in OUTPUTS:
         (folder / name).write_text(OLD, encoding="utf-8")
     (folder / "tmp").mkdir()

@@ -31,7 +31,7 @@ from tests.random_virtual_stages import VirtualCase, random_training, random_vir
 
 def solved(case: VirtualCase) -> Plan | None:
     try:
-        return solve(case.graph, case.devices, **case.options)
+        return solve(case.graph, case.devices, "throughput", **case.options)
     except (InfeasibleError, WorkloadError):
         return None
 
