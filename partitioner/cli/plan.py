@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from partitioner.base.files import check_writable, write_text
-from partitioner.cli.argument import Section, size, value
+from partitioner.cli.argument import Section, rate, size, value
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.planning.layouts.plan import LATENCY, NETWORK, NODE, TIME_LIMIT, TOP, plan
@@ -62,13 +62,13 @@ LAYOUTS = (
                 "--nvlink",
                 "send this many bytes a second to GPUs of the server, such as 300GB/s (default: those of the "
                 "device)",
-                type=size,
+                type=rate,
                 metavar="RATE",
             ),
             value(
                 "--network",
                 f"send this many bytes a second to GPUs of other servers (default: {NETWORK / 1e9:g}GB/s)",
-                type=size,
+                type=rate,
                 metavar="RATE",
             ),
             value(

@@ -43,7 +43,7 @@ def test_the_table_fits_the_terminal(
     config: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["plan", config, *ASKED, "--network", "25GB"]) == 0
+    assert main(["plan", config, *ASKED, "--network", "25GB/s"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("TP") and "s a batch" in lines[0] and max(map(len, lines)) <= width
     assert "above the bound" in " ".join(lines[:2]) and lines[-1].startswith("the second takes")
