@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from partitioner.exports.torch_schedule import refuse_groups, save_torch_schedul
 from partitioner.formats.plan_record import load_record, resolved
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
-from partitioner.results.timeline_table import timeline_table
+from partitioner.results.timeline_table import rates_of_timeline, timeline_table
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.reading import read_passes
@@ -110,14 +111,22 @@ def simulate_plan(options: argparse.Namespace) -> None:
     record = resolved(record, workload.graph, workload.devices)
     comparison = _compared(options, workload, record) if options.compare else None
     timeline = _simulated(options, workload, record) if options.schedule or comparison is None else None
-    show(_text(options, timeline, comparison), lambda: _write(options, timeline, comparison))
+    show(_text(options, timeline, comparison, workload), lambda: _write(options, timeline, comparison))
 
 
-def _text(options: argparse.Namespace, timeline: Timeline | None, comparison: Comparison | None) -> str:
+def _text(
+    options: argparse.Namespace,
+    timeline: Timeline | None,
+    comparison: Comparison | None,
+    workload: Workload,
+) -> str:
     if comparison is not None:
         return comparison.to_json() if options.format == "json" else comparison.summary()
     assert timeline is not None
-    return timeline.to_json() if options.format == "json" else timeline_table(timeline)
+    rates = rates_of_timeline(timeline, workload.graph.extras)
+    if options.format == "json":
+        return json.dumps(timeline.as_dict() | ({"rates": rates} if rates else {}))
+    return timeline_table(timeline, rates=rates)
 
 
 def simulation_arguments(options: argparse.Namespace, record: PlanRecord) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from rich.table import Table
 from rich.text import Text
@@ -10,11 +12,21 @@ from rich.text import Text
 from partitioner.evaluation.text.figures import amount, figure
 from partitioner.evaluation.text.names import ranges
 from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, percentage, render
+from partitioner.results.rates import rates_in_words, rates_of
 from partitioner.schedule import Timeline
+from partitioner.workload.extras import Extras
 
 
-def timeline_table(timeline: Timeline, width: int | None = None) -> str:
-    """Return a timeline as text: its times, then a line for each device in the order of first stages.
+def rates_of_timeline(timeline: Timeline, extras: Extras) -> dict[str, float]:
+    """Return samples and tokens a second, seconds a batch, and operations a second of a device, if known."""
+    devices = sum(map(len, timeline.groups))
+    return rates_of(extras, timeline.table.microbatches, timeline.makespan, devices, batch=True)
+
+
+def timeline_table(
+    timeline: Timeline, width: int | None = None, *, rates: Mapping[str, float] = MappingProxyType({})
+) -> str:
+    """Return a timeline as text: its times and rates, then a line for each device by its first stage.
 
     Devices that run the same passes together have one line, with the memory of each.
     """
@@ -22,7 +34,7 @@ def timeline_table(timeline: Timeline, width: int | None = None) -> str:
         f"{timeline.schedule}, {timeline.table.microbatches} microbatches: {timeline.makespan:.6g}, "
         f"{timeline.time_per_sample:.6g} per sample\n"
         f"the largest load is {timeline.bound:.6g} per sample: "
-        f"{timeline.efficiency:.1%} of the possible throughput"
+        f"{timeline.efficiency:.1%} of the possible throughput" + f"\n{rates_in_words(rates)}" * bool(rates)
     )
     tight = [
         f"{name} needs more memory than it has"

@@ -113,3 +113,20 @@ def test_the_command_line_takes_targets(tmp_path: Path, capsys: pytest.CaptureFi
     words = ["fewest-devices", str(path), "--tokens-per-second", "1024", "--format", "json"]
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["count"] == 2
+
+
+def test_a_simulation_says_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A batch of 8 samples of 2,048 tokens in the time of the timeline."""
+    graph = network(tokens_per_sample=2048)
+    plan = pt.solve(graph, DEVICES, "throughput")
+    workload, file = tmp_path / "workload.json", tmp_path / "plan.json"
+    pt.Workload(graph, DEVICES).save(workload)
+    plan.save(file)
+    asked = ["simulate", str(workload), str(file), "--schedule", "1f1b", "--microbatches", "8"]
+    assert main([*asked, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    seconds = found["makespan"] / 1e3
+    assert found["rates"]["batch_seconds"] == pytest.approx(seconds)
+    assert found["rates"]["tokens_per_second"] == pytest.approx(8 * 2048 / seconds)
+    assert main(asked) == 0
+    assert "tokens/s" in capsys.readouterr().out
