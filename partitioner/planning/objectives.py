@@ -313,8 +313,9 @@ def default_objective(method: object, split: object, options: Mapping[str, Any],
     >>> default_objective("auto", None, {"schedule": "1f1b", "microbatches": 8})
     'makespan'
     """
-    timed = all(options.get(term) is not None for term in SIMULATED.needs)
-    runs = trains == (options.get("schedule") != "inference")
+    schedule = options.get("schedule")
+    timed = isinstance(schedule, str) and all(options.get(term) is not None for term in SIMULATED.needs)
+    runs = timed and trains == (schedule != "inference")
     open_to_it = runs and method in ("auto", SIMULATED.method) and split in (None, *SIMULATED.splits)
     return SIMULATED.name if timed and open_to_it else DEFAULT
 

@@ -69,7 +69,7 @@ def fill_slots(pool, count):
 
 
 Words = NDArray[np.uint64]
-Ints8 = NDArray[np.int8]
+Ints16 = NDArray[np.int16]
 
 
 class SearchGraph(NamedTuple):
@@ -150,7 +150,7 @@ class Pool(NamedTuple):
     ideal: Words
     key: Words
     used: Ints32
-    kind: Ints8
+    kind: Ints16
     parent: Ints32
     priority: Floats
     one: Ints32

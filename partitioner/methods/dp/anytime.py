@@ -154,7 +154,7 @@ def _pool(room: int, words: int, top: np.ndarray[tuple[int], np.dtype[np.int32]]
         ideal=np.zeros((room, words), np.uint64),
         key=np.zeros(room, np.uint64),
         used=np.zeros(room, np.int32),
-        kind=np.zeros(room, np.int8),
+        kind=np.zeros(room, np.int16),
         parent=np.full(room, -1, np.int32),
         priority=np.zeros(room),
         one=np.full(room, -1, np.int32),

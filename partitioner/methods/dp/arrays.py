@@ -88,4 +88,4 @@ class ChainTable(NamedTuple):
 
     value: Floats
     origin: Ints32
-    kind: NDArray[np.int8]
+    kind: NDArray[np.int16]

@@ -15,7 +15,7 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
-BYTES_PER_STATE = 13
+BYTES_PER_STATE = 14
 
 
 def state_count(problem: Problem) -> int:
@@ -109,7 +109,7 @@ class ChainFilling:
         self.search = tables.search(threshold, floor)
         self.model = clipped(tables.model, threshold)
         shape = tables.lattice.size, len(tables.left)
-        self.table = ChainTable(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
+        self.table = ChainTable(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int16))
         self.table.value[0, 0] = 0.0
         self.ideal = 0
         self.steps = 0

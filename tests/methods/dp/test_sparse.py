@@ -69,7 +69,7 @@ def test_a_decoder_on_three_servers_is_proven() -> None:
     """Residual connections pass over two operators, and stages hold more than that."""
     workload = pt.load(INSTANCES / "gpt3_6b7_parts_training.json")
     devices = load_devices(INSTANCES / "devices" / "unlike_servers.json")
-    plan = pt.solve(workload.graph, devices, schedule="1f1b", microbatches=32, time_limit=60)
+    plan = pt.solve(workload.graph, devices, "throughput", schedule="1f1b", microbatches=32, time_limit=60)
     assert plan.status == "optimal" and plan.value == pytest.approx(85.5872, abs=1e-4)
 
 

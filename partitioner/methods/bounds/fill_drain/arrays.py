@@ -222,7 +222,7 @@ class MakespanTable(NamedTuple):
     label: Floats
     origin: Ints32
     slot: Ints32
-    kind: NDArray[np.int8]
+    kind: NDArray[np.int16]
     copies: Ints32
     used: Ints
 

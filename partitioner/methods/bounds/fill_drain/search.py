@@ -185,7 +185,7 @@ class DetailLevel:
             label=np.full((*shape, self.labels), np.inf),
             origin=np.empty(shape, np.int32),
             slot=np.empty(shape, np.int32),
-            kind=np.empty(shape, np.int8),
+            kind=np.empty(shape, np.int16),
             copies=np.empty(shape, np.int32),
             used=np.zeros(shape[:2], np.int64),
         )

@@ -333,7 +333,7 @@ class Labels(NamedTuple):
     total: Floats
     origin: NDArray[np.int32]
     label: NDArray[np.int32]
-    kind: NDArray[np.int8]
+    kind: NDArray[np.int16]
     done: Floats
 
 
@@ -377,7 +377,7 @@ class BeamSearch:
             total=np.zeros(shape),
             origin=np.full(shape, -1, np.int32),
             label=np.zeros(shape, np.int32),
-            kind=np.zeros(shape, np.int8),
+            kind=np.zeros(shape, np.int16),
             done=np.zeros((shape[0], shape[1] * shape[2], len(model.member))),
         )
         self.labels.key[0, 0, 0] = 0.0

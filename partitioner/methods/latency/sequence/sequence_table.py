@@ -268,7 +268,7 @@ def _heaviest_path(costs: BlockCosts, w: int, gain: Floats) -> list[int]:
     return path
 
 
-BYTES_PER_STATE = 13
+BYTES_PER_STATE = 14
 SLICE = 2_000_000
 
 
@@ -363,7 +363,7 @@ class SequenceTable:
         self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
         shape = lattice.size, len(states.following)
         self.value, self.origin = np.full(shape, np.inf), np.empty(shape, np.int32)
-        self.kind = np.empty(shape, np.int8)
+        self.kind = np.empty(shape, np.int16)
         self.value[0, 0] = 0.0
         self.steps, self.complete = 0, False
 
