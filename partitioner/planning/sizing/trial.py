@@ -122,7 +122,8 @@ class SizeTarget:
         if len(named) > 1:
             raise OptionError(f"{' and '.join(named)} say the same: give one of them")
         batch = self.batch_seconds is not None
-        objective = self.objective or (SIMULATED.name if batch else DEFAULT)
+        usual = SIMULATED.name if batch else DEFAULT
+        objective = usual if self.objective is None else objective_of(self.objective, options=options).name
         if not named or self.longest is not None:
             return objective, self.longest
         (name,) = named
