@@ -89,9 +89,14 @@ class ModelCosts:
         return self._known[key]
 
     @cached_property
+    def _whole(self) -> list[Layer]:
+        """The layers on one GPU that has all of them."""
+        return layers_of(self.decoder, self._setting(ClusterLayout()))
+
+    @cached_property
     def layer_names(self) -> tuple[str, ...]:
         """The names of the layers, first to last."""
-        return tuple(layer.name for layer in layers_of(self.decoder, self._setting(ClusterLayout())))
+        return tuple(layer.name for layer in self._whole)
 
     @cached_property
     def first_block(self) -> int:
@@ -102,8 +107,7 @@ class ModelCosts:
 
     def flops(self) -> float:
         """Return the operations of the forward pass of a sequence."""
-        whole = layers_of(self.decoder, self._setting(ClusterLayout()))
-        return float(sum(layer.more["flops"] for layer in whole))
+        return float(sum(layer.more["flops"] for layer in self._whole))
 
     def borders(self, stages: int) -> tuple[int, ...]:
         """Return where stages begin and end: blocks dealt evenly, what comes before and after at the ends.

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
+from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.workload.device_validation import is_amount
-
-DEGREES = ("tensor", "context", "expert", "pipeline", "virtual_stages", "data", "microbatch")
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +60,11 @@ class ClusterLayout:
     def stages(self) -> int:
         """How many stages the pipeline has."""
         return self.pipeline * self.virtual_stages
+
+    @property
+    def apart(self) -> int:
+        """The span of ranks of two neighbouring stages, the first GPU of each included."""
+        return self.tensor * self.context * self.data + 1
 
     def microbatches(self, global_batch: int) -> int:
         """Return how many microbatches a pipeline runs of a batch of `global_batch` sequences."""
@@ -130,4 +134,4 @@ class Cluster:
 
     def delay(self, span: int) -> float:
         """Return the milliseconds that a message takes in addition within such a group."""
-        return 0.0 if span <= self.node else 1e3 * self.latency
+        return 0.0 if span <= self.node else MS_PER_SECOND * self.latency

@@ -13,6 +13,7 @@ from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, OptionError, shown
 from partitioner.base.files import path_name, read_json
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.formats.hugging_face import decoder_of
 from partitioner.formats.llm.decoder import Decoder
@@ -131,7 +132,7 @@ def plan(
     flops = TRAINED * costs.flops() * global_batch
     return LayoutPlan(
         tuple(row_of(run, flops, global_batch * sequence) for run in runs),
-        min(search.least / 1e3, runs[0].seconds),
+        min(search.least / MS_PER_SECOND, runs[0].seconds),
         search.tried,
         search.simulated,
         search.whole,
@@ -195,8 +196,8 @@ def _check_counts(**counts: object) -> None:
 
 
 def _why_none(search: ClusterLayoutSearch, runtime: str, cluster: Cluster) -> str:
-    if not search.tried:
+    if search.nearest is None:
         return f"runtime {runtime} has no layout of this model and batch on {cluster.gpus} GPUs"
-    missing, run = search.misfits[0]
+    missing, run = search.nearest
     need = f"the nearest, {run.layout.name}, ZeRO {run.layout.zero}, recomputation {run.layout.recompute}"
     return f"none of {search.tried} layouts fits the memory; {need}, lacks {missing / 1e9:.3g} GB on a GPU"

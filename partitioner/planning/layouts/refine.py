@@ -46,24 +46,19 @@ def refined(run: LayoutRun, seconds: float, stop: StopEvent | None) -> LayoutRun
 def _graph(run: LayoutRun) -> Graph:
     """Return the chain of the layers, with times and memory under the layout."""
     costs = run.costs.layers(run.layout)
-    apart = run.layout.tensor * run.layout.context * run.layout.data + 1
     names = [str(i) for i in range(len(run.costs.layer_names))]
+    by_layer: list[dict[str, Any]] = [
+        {which: float(values[i]) for which, values in costs._asdict().items()} for i in range(len(names))
+    ]
     layers = [
         Layer(
             name,
-            forward=float(costs.forward[i]),
-            backward=float(costs.backward[i]),
-            parameters=float(costs.parameters[i]),
-            gradients=float(costs.gradients[i]),
-            optimizer=float(costs.optimizer[i]),
-            activations=float(costs.activations[i]),
-            workspace=float(costs.workspace[i]),
-            output=float(costs.output[i]),
             inputs=() if i == 0 else (names[i - 1],),
+            **by_layer[i],
         )
         for i, name in enumerate(names)
     ]
-    return Graph.chain(layers, bandwidth=run.costs.cluster.bandwidth(apart), training=True)
+    return Graph.chain(layers, bandwidth=run.costs.cluster.bandwidth(run.layout.apart), training=True)
 
 
 def _borders(plan: Plan, layers: int) -> tuple[int, ...]:

@@ -60,7 +60,8 @@ class LayoutPlan:
     rows
         The best layouts.
     bound
-        Seconds that a batch takes at least in every layout of the space, however layers are dealt to stages.
+        Seconds that a batch takes at least in every layout that was looked at, however layers are dealt to
+        stages; these are all of the space if the search is complete.
     tried, simulated
         How many layouts there are, and how many were simulated; closed forms show that the others are slower.
     complete

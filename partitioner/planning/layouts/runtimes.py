@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from partitioner.formats.llm.decoder import Decoder, Experts
 from partitioner.planning.layouts.layout import ClusterLayout
 
-Rule = Callable[[ClusterLayout, Decoder, int], str]
-
 
 @dataclass(frozen=True)
 class Runtime:
@@ -90,14 +88,13 @@ def _pipelines(runtime: Runtime, layout: ClusterLayout, decoder: Decoder, global
         return f"{runtime.name} has no schedule {layout.schedule}"
     if most and layout.virtual_stages > most:
         return f"{runtime.name} runs {layout.schedule} with at most {most} stages on a device"
-    count = layout.microbatches(global_batch)
-    if layout.schedule == "interleaved_1f1b" and (layout.virtual_stages == 1 or count % layout.pipeline):
+    rounds = layout.microbatches(global_batch) % layout.pipeline == 0
+    if layout.schedule == "interleaved_1f1b" and (layout.virtual_stages == 1 or not rounds):
         return (
             "interleaved stages need two or more on a device, and a multiple of the devices in microbatches"
         )
-    if layout.schedule in ("zbv", "dualpipev"):
-        least = 2 * layout.pipeline if layout.schedule == "dualpipev" else 1
-        return "" if layout.virtual_stages == 2 and count >= least else "a V has two stages on a device"
+    if layout.schedule == "zbv":
+        return "" if layout.virtual_stages == 2 else "a V has two stages on a device"
     return (
         "" if layout.schedule == "interleaved_1f1b" or layout.virtual_stages == 1 else "one stage on a device"
     )

@@ -40,7 +40,7 @@ class ClusterLayoutSearch:
     interruption: Interruption
     tried: int = 0
     simulated: int = 0
-    misfits: list[tuple[float, LayoutRun]] = field(default_factory=list)
+    nearest: tuple[float, LayoutRun] | None = None  # bytes that the nearest misfit lacks, and it
     whole: bool = True
     waiting: list[tuple[float, int, LayoutRun]] = field(default_factory=list)
     least: float = math.inf
@@ -67,8 +67,8 @@ class ClusterLayoutSearch:
             self.waiting.append((run.bound, self.tried, run))
             return
         missing = float(run.memory.max() - self.costs.cluster.memory)
-        if not self.misfits or missing < self.misfits[0][0]:
-            self.misfits = [(missing, run)]
+        if self.nearest is None or missing < self.nearest[0]:
+            self.nearest = missing, run
 
     def _best(self) -> list[LayoutRun]:
         """Simulate by growing bound until no bound is below the worst of the best."""

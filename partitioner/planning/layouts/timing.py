@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from partitioner.estimation.device_time import BANDWIDTH_REACHED
+from partitioner.estimation.device_time import BANDWIDTH_REACHED, MS_PER_SECOND
 from partitioner.evaluation.solution import Solution
 from partitioner.planning.layouts.costs import LayerCosts, ModelCosts, summed
 from partitioner.planning.layouts.layout import ClusterLayout
@@ -21,7 +21,6 @@ from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 BACKWARD = "/backward"
-MS_PER_SECOND = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +71,7 @@ class LayoutRun:
     @cached_property
     def transfers(self) -> Floats:
         """Milliseconds of a tensor from each stage to the next one, shape (stages - 1,)."""
-        cluster = self.costs.cluster
-        apart = self.layout.tensor * self.layout.context * self.layout.data + 1
+        cluster, apart = self.costs.cluster, self.layout.apart
         sent = self.stages.output[:-1] / cluster.bandwidth(apart) * MS_PER_SECOND + cluster.delay(apart)
         return np.asarray(sent * (self.device[1:] != self.device[:-1]))
 
