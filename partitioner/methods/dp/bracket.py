@@ -19,6 +19,7 @@ filling, in a narrow bracket, finds the optimum.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -174,7 +175,7 @@ class Bracket(Generic[Spent]):
 
 
 class Filling(Protocol):
-    """A table that is being filled, see :class:`partitioner.methods.dp.table.ChainFilling`."""
+    """A table that is being filled, see :class:`TableFilling`."""
 
     ideal: int
     steps: int
@@ -186,6 +187,30 @@ class Filling(Protocol):
     def best(self) -> tuple[float, list[Part]] | None:
         """Return the value and the stages of the best chain that holds all; None if there is none."""
         ...
+
+
+class TableFilling(ABC):
+    """A table over the ideals of a lattice, filled from the empty ideal up.
+
+    Attributes
+    ----------
+    ideal
+        The next ideal to extend; at the last one the table is filled.
+    steps
+        Steps walked up the lattice so far.
+    """
+
+    ideal = 0
+    steps = 0
+
+    def advance(self, budget: int) -> None:
+        """Fill the table for about `budget` further steps."""
+        self.ideal, steps = self._sweep(budget)
+        self.steps += steps
+
+    @abstractmethod
+    def _sweep(self, budget: int) -> tuple[int, int]:
+        """Extend the ideals from :attr:`ideal` on; return the next one to extend, and the steps."""
 
 
 class LatticeTables(Protocol):

@@ -16,7 +16,7 @@ from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._stages_core import NOWHERE
 from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
-from partitioner.methods.dp.bracket import UNLIMITED, Stopped, TableBracket
+from partitioner.methods.dp.bracket import UNLIMITED, Stopped, TableBracket, TableFilling
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.dp.pipeline_loads import (
     largest_copies,
@@ -234,8 +234,8 @@ def clipped(problem: PipelineProblem, costs: StageCosts, threshold: float) -> St
     return costs._replace(enter=np.minimum(costs.enter, most), leave=np.minimum(costs.leave, most))
 
 
-class PipelineFilling:
-    """A table over the ideals of a lattice, filled from the empty ideal up.
+class PipelineFilling(TableFilling):
+    """The table of pipelines of one threshold.
 
     Parameters
     ----------
@@ -243,13 +243,6 @@ class PipelineFilling:
         The problem and the lattice.
     spec
         The pipelines to look for.
-
-    Attributes
-    ----------
-    ideal
-        The next ideal to extend; at the last one the table is filled.
-    steps
-        Steps walked up the lattice so far.
     """
 
     def __init__(self, tables: PipelineTables, spec: PipelineSearchSpec) -> None:
@@ -257,17 +250,14 @@ class PipelineFilling:
         self.model = tables.model._replace(costs=tables.clipped(spec.threshold))
         self.table = new_table(tables.lattice.size, tables.space.count)
         self.table.value[0, 0] = 0.0
-        self.ideal = 0
-        self.steps = 0
 
-    def advance(self, budget: int) -> None:
-        """Fill the table for about `budget` further steps."""
+    def _sweep(self, budget: int) -> tuple[int, int]:
         tables = self.tables
-        self.ideal, steps = sweep(
+        found: tuple[int, int] = sweep(
             tables.lattice, self.model, tables.space.states, self.spec, self.table.linked(), self.ideal,
             tables.lattice.size - 1, budget,
         )  # fmt: skip
-        self.steps += steps
+        return found
 
     def best(self) -> tuple[float, list[Part]] | None:
         """Return the value and the stages of the best pipeline that holds all; None if there is none."""
@@ -356,8 +346,8 @@ class LowerGroupTables(GroupTables):
     upper = False
 
 
-class GroupFilling:
-    """A table over the ideals of a lattice, filled from the empty ideal up.
+class GroupFilling(TableFilling):
+    """The table of pipelines over explicit groups of one threshold.
 
     Parameters
     ----------
@@ -365,13 +355,6 @@ class GroupFilling:
         The problem and the lattice.
     spec
         The pipelines to look for.
-
-    Attributes
-    ----------
-    ideal
-        The next ideal to extend; at the last one the table is filled.
-    steps
-        Steps walked up the lattice so far.
     """
 
     def __init__(self, tables: GroupTables, spec: PipelineSearchSpec) -> None:
@@ -380,17 +363,14 @@ class GroupFilling:
         self.model = tables.shared.model._replace(costs=costs, ends=tables.ends)
         self.table = _new_table(tables.lattice.size, groups * groups, tables.shared.space.count)
         self.table.value[0, :groups, 0] = 0.0
-        self.ideal = 0
-        self.steps = 0
 
-    def advance(self, budget: int) -> None:
-        """Fill the table for about `budget` further steps."""
+    def _sweep(self, budget: int) -> tuple[int, int]:
         tables, shared = self.tables, self.tables.shared
-        self.ideal, steps = sweep(
+        found: tuple[int, int] = sweep(
             tables.lattice, self.model, shared.space.states, self.spec, self.table, self.ideal,
             tables.lattice.size - 1, budget,
         )  # fmt: skip
-        self.steps += steps
+        return found
 
     def best(self) -> tuple[float, list[Part]] | None:
         """Return the value and the stages of the best pipeline that holds all; None if there is none.

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp.arrays import ChainSearchSpec, ChainTable, StageModel
+from partitioner.methods.dp.bracket import TableFilling
 from partitioner.methods.dp.kernel import sweep
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import value_of
@@ -84,8 +85,8 @@ class ChainTables:
         )
 
 
-class ChainFilling:
-    """A table over the ideals of a lattice, filled from the empty ideal up.
+class ChainFilling(TableFilling):
+    """The table of chains of one threshold.
 
     Parameters
     ----------
@@ -95,13 +96,6 @@ class ChainFilling:
         Only chains in which no load exceeds this are found.
     floor
         Largest loads up to this one count as equal.
-
-    Attributes
-    ----------
-    ideal
-        The next ideal to extend; at the last one the table is filled.
-    steps
-        Steps walked up the lattice so far.
     """
 
     def __init__(self, tables: ChainTables, threshold: float, floor: float) -> None:
@@ -111,15 +105,12 @@ class ChainFilling:
         shape = tables.lattice.size, len(tables.left)
         self.table = ChainTable(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int16))
         self.table.value[0, 0] = 0.0
-        self.ideal = 0
-        self.steps = 0
 
-    def advance(self, budget: int) -> None:
-        """Fill the table for about `budget` further steps."""
-        self.ideal, steps = sweep(
+    def _sweep(self, budget: int) -> tuple[int, int]:
+        found: tuple[int, int] = sweep(
             self.tables.lattice, self.model, self.search, self.table, self.ideal, budget
         )
-        self.steps += steps
+        return found
 
     def best(self) -> tuple[float, list[Part]] | None:
         """Return the value and the stages of the best chain that holds all; None if there is none."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
+from partitioner.methods.dp.bracket import TableFilling
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.dp.passes.kernel import SUM, PassSearchSpec, PassTerms, sweep
 from partitioner.methods.dp.pipeline_tables import StateSpace, new_table, stages_in
@@ -199,8 +200,8 @@ class LimitedTables:
         )
 
 
-class PassFilling:
-    """A table over the ideals of a lattice, filled from the empty ideal up.
+class PassFilling(TableFilling):
+    """The table of chains within limits on the loads of both passes.
 
     Parameters
     ----------
@@ -208,13 +209,6 @@ class PassFilling:
         The problem, the lattice, and the limits on loads.
     spec
         The chains to look for.
-
-    Attributes
-    ----------
-    ideal
-        The next ideal to extend; at the last one the table is filled.
-    steps
-        Steps walked up the lattice so far.
     """
 
     def __init__(self, tables: LimitedTables, spec: PassSearchSpec) -> None:
@@ -222,16 +216,13 @@ class PassFilling:
         self.terms = tables.clipped(spec.limits)
         self.table = new_table(tables.lattice.size, tables.shared.space.count)
         self.table.value[0, 0] = 0.0
-        self.ideal = 0
-        self.steps = 0
 
-    def advance(self, budget: int) -> None:
-        """Fill the table for about `budget` further steps."""
+    def _sweep(self, budget: int) -> tuple[int, int]:
         shared = self.tables.shared
-        self.ideal, steps = sweep(
+        found: tuple[int, int] = sweep(
             shared.lattice, self.terms, shared.space.states, self.spec, self.table, self.ideal, budget
         )  # fmt: skip
-        self.steps += steps
+        return found
 
     def best(self) -> tuple[float, list[Part]] | None:
         """Return the largest load and the stages of the best chain; None if there is none."""
