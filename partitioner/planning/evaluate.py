@@ -1,8 +1,8 @@
 """The value of a placement and the rules that it breaks, computed from the user's graph alone.
 
-The value is never a solver's own claim. The evaluator shares four definitions with the methods (samples in
-flight, the nodes that a constraint names, the time of a transfer, the slowdown between two groups), which
-tests compare with values worked out separately, and no other code.
+The value is never a solver's own claim. The evaluator shares five definitions with the methods (samples in
+flight, the nodes that a constraint names, the time of a transfer, the slowdown between two groups, how often
+replicas exchange weights), which tests compare with values worked out separately, and no other code.
 """
 
 from __future__ import annotations
