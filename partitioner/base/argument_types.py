@@ -83,6 +83,19 @@ def is_one_of(value: object, known: Container[object]) -> bool:
     return (value is None or isinstance(value, str)) and value in known
 
 
+def check_counts(least: int = 1, /, **counts: object) -> None:
+    """Raise if a value is not a whole number of at least `least`.
+
+    Raises
+    ------
+    OptionError
+        Naming the first such option, its value and what it may be.
+    """
+    for name, value in counts.items():
+        if not is_count(value, least):
+            raise OptionError(f"{name} = {shown(value)}: must be an integer of at least {least}")
+
+
 def check_word(name: str, value: object, known: Collection[str]) -> None:
     """Raise if the value is not one of the known words.
 

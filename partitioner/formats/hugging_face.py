@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
-from partitioner.base.argument_types import is_count
+from partitioner.base.argument_types import check_counts
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.estimation.device_time import curve_note
 from partitioner.estimation.named_devices import BYTES, NamedDevice, devices_named, dtype_name
@@ -71,7 +71,9 @@ def config_graph(
         If an option is missing or not in its range.
     """
     decoder = decoder_of(content, source)
-    _check_counts(batch=batch, sequence=sequence, context=context, microbatches=microbatches)
+    check_counts(batch=batch, sequence=sequence)
+    check_counts(0, context=context)
+    check_counts(microbatches=microbatches)
     _check_generate(generate, training, phases)
     _check_flags(training=training, predictors=training if predictors is None else predictors)
     kind = _dtype(content, source) if dtype is None else dtype_name(dtype)
@@ -166,19 +168,12 @@ def _work(decoder: Decoder, setting: Setting, generate: int | None) -> dict[str,
     return {"tokens_per_sample": run.batch * run.sequence, "flops_per_sample": flops}
 
 
-def _check_counts(**counts: object) -> None:
-    for name, value in counts.items():
-        least = 0 if name == "context" else 1
-        if not is_count(value, least):
-            raise OptionError(f"{name} = {shown(value)}: must be an integer of at least {least}")
-
-
 def _check_generate(generate: object, training: object, phases: object) -> None:
     if generate is None:
         if phases is not None:
             raise OptionError(f"phases = {shown(phases)}: a config has phases with the option generate only")
         return
-    _check_counts(generate=generate)
+    check_counts(generate=generate)
     if training:
         rule = "must be None for training; training = False (--inference) leaves the backward pass out"
         raise OptionError(f"generate = {shown(generate)}: {rule}")

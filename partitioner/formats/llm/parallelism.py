@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from partitioner.base.argument_types import check_word, is_count
+from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts
 
@@ -74,9 +74,8 @@ class Parallelism:
     overlapped: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("tensor", "context_parallel", "expert_parallel", "data_parallel"):
-            if not is_count(value := getattr(self, name)):
-                raise OptionError(f"{name} = {shown(value)}: must be an integer of at least 1")
+        degrees = ("tensor", "context_parallel", "expert_parallel", "data_parallel")
+        check_counts(**{name: getattr(self, name) for name in degrees})
         if not is_count(self.zero, 0, MOST_ZERO):
             raise OptionError(f"zero = {shown(self.zero)}: must be an integer from 0 to {MOST_ZERO}")
         for name in ("sequence_parallel", "fused_gate", "fused_gradients", "overlapped"):

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from partitioner.base.argument_types import is_count
-from partitioner.base.errors import OptionError, shown
+from partitioner.base.argument_types import check_counts
 from partitioner.formats.llm.decoder import Decoder, DecoderBlock, Dense
 from partitioner.formats.llm.memory import NumberBytes
 from partitioner.workload.layer import Layer
@@ -37,9 +36,7 @@ class ProfilingRun:
     sequences: int
 
     def __post_init__(self) -> None:
-        for name in ("tokens", "sequences"):
-            if not is_count(value := getattr(self, name)):
-                raise OptionError(f"profile_{name} = {shown(value)}: must be an integer of at least 1")
+        check_counts(profile_tokens=self.tokens, profile_sequences=self.sequences)
 
 
 def runtime_bytes(devices: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partitioner.base.argument_types import is_count
+from partitioner.base.argument_types import check_counts
 from partitioner.base.errors import OptionError, shown
 from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
@@ -120,9 +120,7 @@ class Cluster:
     memory: float
 
     def __post_init__(self) -> None:
-        for name in ("gpus", "node"):
-            if not is_count(getattr(self, name)):
-                raise OptionError(f"{name} = {shown(getattr(self, name))}: must be an integer of at least 1")
+        check_counts(gpus=self.gpus, node=self.node)
         for name in ("peer", "network", "memory"):
             value = getattr(self, name)
             if not (is_amount(value) and value > 0):

@@ -8,9 +8,9 @@ import time
 from dataclasses import replace
 from typing import Any, Unpack
 
-from partitioner.base.argument_types import check_word, is_count
+from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, OptionError, shown
+from partitioner.base.errors import InfeasibleError
 from partitioner.base.files import path_name, read_json
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.estimation.device_time import MS_PER_SECOND
@@ -114,7 +114,7 @@ def plan(
     (2, True)
     """
     clock, started = Clock(math.inf if time_limit is None else time_limit), time.perf_counter()
-    _check_counts(gpus=gpus, global_batch=global_batch, sequence=sequence, top=top)
+    check_counts(gpus=gpus, global_batch=global_batch, sequence=sequence, top=top)
     check_word("runtime", runtime, tuple(RUNTIMES))
     decoder, figures = _decoder(config), named_device(device)
     cluster = _cluster(figures, gpus, node, peer, network, latency, memory)
@@ -187,12 +187,6 @@ def _cluster(
 ) -> Cluster:
     own = peer if peer is not None else device.peer or device.host or network
     return Cluster(gpus, device, node, own, network, latency, device.memory if memory is None else memory)
-
-
-def _check_counts(**counts: object) -> None:
-    for name, value in counts.items():
-        if not is_count(value):
-            raise OptionError(f"{name} = {shown(value)}: must be an integer of at least 1")
 
 
 def _why_none(search: ClusterLayoutSearch, runtime: str, cluster: Cluster) -> str:
