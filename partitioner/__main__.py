@@ -13,14 +13,18 @@ LATER = 0.05  # seconds until a Ctrl-C that was lost is repeated
 
 
 def run() -> NoReturn:
-    """Run the program; Ctrl-C ends it without a traceback while it is imported, too."""
+    """Run the program; Ctrl-C ends it without a traceback while modules are imported, too."""
     sys.unraisablehook = interrupt_again
     try:
         from partitioner.cli import run as run_command
-    except KeyboardInterrupt:
+
+        run_command()
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Up to Python 3.11 one in a method __set_name__, as of matplotlib's classes, becomes a RuntimeError.
+        if KeyboardInterrupt not in (type(error), type(error.__cause__)):
+            raise
         print("partitioner: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
-    run_command()
 
 
 def interrupt_again(lost: UnraisableHookArgs) -> None:

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from partitioner import __main__
+
 HEAVY = (
     *("numba", "ortools", "pulp", "gurobipy", "matplotlib"),
     *("distributed", "pyarrow"),
@@ -98,3 +100,28 @@ def test_an_interrupt_that_a_callback_of_compiled_code_loses_comes_again() -> No
     assert (ended.returncode, ended.stderr) == (130, "")
     other = subprocess.run([sys.executable, "-c", IN_A_CALLBACK, "other"], capture_output=True, text=True)
     assert other.returncode == 0 and "ValueError: another exception" in other.stderr
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
+def test_ctrl_c_while_a_class_is_made_is_one_too(
+    raised: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in an import of matplotlib; any other exception there stays what it is."""
+
+    class Named:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise raised
+
+    def run() -> None:
+        type("Holder", (), {"member": Named()})
+
+    monkeypatch.setattr("partitioner.cli.run", run)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    with pytest.raises((SystemExit, RuntimeError, ValueError)) as ended:
+        __main__.run()
+    said = capsys.readouterr().err
+    if raised is KeyboardInterrupt:
+        assert isinstance(ended.value, SystemExit) and ended.value.code == 130
+        assert said == "partitioner: interrupted\n"
+    else:
+        assert not isinstance(ended.value, SystemExit) and said == ""

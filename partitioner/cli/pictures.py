@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable, OptionError
+from partitioner.base.interruption import Interruption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,11 +39,14 @@ def drawn(picture: Callable[[], Axes], suffix: str, dark: bool = False) -> bytes
     BackendUnavailable
         If matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib import pyplot, style
-    except ImportError as error:
-        raise BackendUnavailable(f"pictures need matplotlib: {remedy('plots')}") from error
+    with Interruption() as interruption:  # compiled modules make an ImportError of an interrupted import
+        try:
+            import matplotlib
+            from matplotlib import pyplot, style
+        except ImportError as error:
+            raise BackendUnavailable(f"pictures need matplotlib: {remedy('plots')}") from error
+    if interruption.by_keyboard:
+        raise KeyboardInterrupt
     pyplot.switch_backend("agg")
     content = io.BytesIO()
     styles = ["dark_background"] if dark else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,18 @@ def test_without_matplotlib(plan: Path, tmp_path: Path) -> None:
     words = 'pictures need matplotlib: pip install "dnn-partitioner[plots]"'
     assert done.returncode == 2
     assert done.stdout.strip() == words and words in done.stderr
+
+
+@pytest.mark.parametrize("module", ["__init__", "pyplot"])
+def test_ctrl_c_while_matplotlib_is_imported_waits_for_its_end(module: str, tmp_path: Path) -> None:
+    """Its compiled modules would make an ImportError of it, and may not survive that."""
+    package = tmp_path / "matplotlib"
+    package.mkdir()
+    for name in ("__init__", "pyplot", "style"):
+        (package / f"{name}.py").touch()
+    pressed = "import signal, sys\nsignal.raise_signal(signal.SIGINT)\nsys.stdout.write('went on')\n"
+    (package / f"{module}.py").write_text(pressed)
+    program = "from partitioner.cli.pictures import drawn; drawn(lambda: None, '.png')"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout == "went on" and done.stderr.rstrip().endswith("KeyboardInterrupt")

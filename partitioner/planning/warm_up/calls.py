@@ -89,7 +89,7 @@ def _others() -> list[SmallCall]:
         _solve(graph, levels, "throughput", {"method": "pipedream", "replicas": 4}),
         _solve(graph, levels, OPERATORS, {"method": "portfolio"}),
         _solve(graph, machine, OPERATORS, {"method": "portfolio", **contention}),
-        _solve(graph, machine, OPERATORS, {"method": "heft", "refine": True, **contention}),
+        _solve(unrelated(), machine, OPERATORS, {"method": "heft", "refine": True, **contention}),
         _solve(unrelated(), machine, OPERATORS, {"method": "exact", **contention}),
         partial(simulate, graph, machine, halves(graph), "1f1b", microbatches=2),
         _solve(inference(), machine, "throughput", {}),
