@@ -95,6 +95,14 @@ LAYOUT = (
         "let a config's products add gradients to those of earlier samples (default: another kernel does)",
     ),
     flag(
+        "--copied-gradients",
+        "let a config's gradients be copied to the type in which they are added (default: added as they are)",
+    ),
+    flag(
+        "--fused-casts",
+        "let norms and activation functions of a config give factors of one byte (default: other kernels do)",
+    ),
+    flag(
         "--overlapped",
         "let devices that divide a config's layers exchange tensors while they compute products "
         "(default: in turn)",

@@ -13,13 +13,13 @@ from partitioner.estimation import named_device
 Facts = Mapping[str, Any]
 MEGATRON: Facts = {"gradient_dtype": "float32"}  # Megatron-LM sums gradients in four bytes
 RECIPES: Facts = {"device": "H100", "servers": 50e9, "zero": 1, "fused_gate": True, "fused_gradients": True}
-# An H100 of 96 GB of HBM2e that takes 500 W instead of 700: its speed is taken to be in proportion.
+# An H100 of 96 GB of HBM2e, 2.4 TB/s, at 500 W instead of 700: its speed is taken to be in proportion.
 FULL = named_device("H100")
 LIMITED = replace(
     FULL,
     name="H100-96",
     peak={dtype: speed * 500 / 700 for dtype, speed in FULL.peak.items()},
-    bandwidth=2.04e12,
+    bandwidth=2.4e12,
     memory=96e9,
     like="H100",
 )
@@ -32,10 +32,19 @@ KNOWN: Mapping[str, Facts] = {
         **{"sequence_parallel": True, "fused_gradients": True, "zero": 1},
         **MEGATRON,
     },
-    "bloom-": {"device": "A100-80", "servers": 6.25e9, "attention": "unfused", "zero": 1, **MEGATRON},
-    "bridge-": RECIPES,
-    "nemo-": {**RECIPES, "sequence_parallel": True, "overlapped": True},
-    "titan-": {"device": LIMITED, "servers": 50e9, "zero": 3, "recompute": "elementwise"},
+    "bloom-": {
+        **{
+            "device": "A100-80",
+            "servers": 6.25e9,
+            "attention": "unfused",
+            "zero": 1,
+            "copied_gradients": True,
+        },
+        **MEGATRON,
+    },
+    "bridge-": {**RECIPES, "zero": 3},
+    "nemo-": {**RECIPES, "sequence_parallel": True, "overlapped": True, "fused_casts": True},
+    "titan-": {"device": LIMITED, "servers": 50e9, "zero": 3, "recompute": "alternate"},
 }
 
 

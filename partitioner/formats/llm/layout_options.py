@@ -16,7 +16,7 @@ class LayoutOptions(TypedDict, total=False):
     Parameters
     ----------
     tensor, sequence_parallel, context_parallel, expert_parallel, data_parallel, zero, recompute, attention, \
-    fused_gate, fused_gradients, overlapped
+    fused_gate, fused_gradients, copied_gradients, fused_casts, overlapped
         See :class:`partitioner.formats.llm.parallelism.Parallelism`. The graph then has the times and the
         memory of one of `tensor` * `context_parallel` devices, each of which is a device of the workload.
     weight_dtype, gradient_dtype, cache_dtype
@@ -45,6 +45,8 @@ class LayoutOptions(TypedDict, total=False):
     attention: str
     fused_gate: bool
     fused_gradients: bool
+    copied_gradients: bool
+    fused_casts: bool
     overlapped: bool
     weight_dtype: str | None
     gradient_dtype: str | None

@@ -10,7 +10,7 @@ from partitioner.base.errors import OptionError
 from partitioner.estimation.named_devices import BYTES, dtype_name
 from partitioner.estimation.optimizer import optimizer_bytes_of
 from partitioner.formats.llm.decoder import DecoderBlock, Dense
-from partitioner.formats.llm.operators import Operators, TokenRun
+from partitioner.formats.llm.operators import Operators, TokenRun, alternate_products
 from partitioner.formats.llm.parallelism import Parallelism
 from partitioner.formats.llm.stored_weights import WeightBytes, weight_bytes
 
@@ -127,8 +127,10 @@ def kept_of_block(
     Without recomputation these are the inputs of its operators, two masks of dropout, and, if the kernel of
     attention is not fused, for every pair of tokens the softmax, its mask and what the mask leaves. Selective
     recomputation does not keep these; elementwise recomputation keeps no inputs of products that norms and
-    activation functions give either; full recomputation keeps the block's input alone. What is computed
-    again is held while the block runs (Korthikanti et al. 2022, Section 4.1, Equations 1 to 6).
+    activation functions give either; recomputation of alternate products keeps the block's input, what
+    attention gives, and the results of the other products; full recomputation keeps the block's input alone.
+    What is computed again is held while the block runs (Korthikanti et al. 2022, Section 4.1, Equations 1 to
+    6).
     """
     products = sum(one.kept for one in operators if one.is_product) * numbers.factors
     others = sum(one.kept for one in operators if not one.is_product) * numbers.computed
@@ -139,11 +141,16 @@ def kept_of_block(
     pairs = run.batch * run.sequence * (run.context + run.sequence) / run.spread * block.attention.heads
     square = numbers.computed + block.dropout * (numbers.computed + MASK)
     square *= pairs * (parallelism.attention == "unfused")
+    entered = run.between * hidden * numbers.computed
     held = {
         "none": inputs + square,
         "selective": inputs,
         "elementwise": others - gate + attended + masks,
-        "full": run.between * hidden * numbers.computed,
+        "alternate": entered
+        + attended
+        + masks
+        + alternate_products(block, hidden, run)[1] * numbers.computed,
+        "full": entered,
     }[parallelism.recompute]
     return Activations(held, 0.0 if parallelism.recompute == "none" else inputs + square - held)
 

@@ -35,6 +35,9 @@ from partitioner.workload.device_validation import is_amount
 from partitioner.workload.layer import Layer
 
 WEIGHT = ".weight"
+OCCUPIED = (
+    16 / 132
+)  # of an H100's multiprocessors, by a collective over NVLink: "16 or more" (NVIDIA, NCCL 2.27)
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,8 @@ def _layer(
     if block is not None:
         stored = weights.of_block(block, outer, count)
         own = exchanges_of_block(block, outer, run, setting.parallelism, numbers)
-    times, exchanged = _times(operators, setting, block, stored, count, own)
+    computed = pass_times(operators, setting, block, outer, stored / count if count else 0.0)
+    times, exchanged = _times(computed, setting, stored, count, own)
     kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored)
     return Layer(
         name,
@@ -222,19 +226,13 @@ def _layer(
 
 
 def _times(
-    operators: Operators,
-    setting: Setting,
-    block: DecoderBlock | None,
-    stored: float,
-    count: float,
-    own: Exchanges,
+    computed: PassTimes, setting: Setting, stored: float, count: float, own: Exchanges
 ) -> tuple[PassTimes, float]:
     """Return the times of a layer's passes, and the part of them in which its devices exchange tensors.
 
-    Parameters that replicas divide are gathered during the passes, which take the longer of both; so are
-    tensors that devices exchange, if the setting says so.
+    Parameters that replicas divide are gathered during the passes, and take a part of the device meanwhile;
+    tensors that devices exchange may be, too, and then the longer of both counts.
     """
-    computed = pass_times(operators, setting, block, stored / count if count else 0.0)
     links = Links(setting.device, setting.bandwidth, setting.efficiency)
     updates = update_times(count, setting)
     gathered = gathered_states(stored, count * setting.numbers.gradients, setting.parallelism)
@@ -243,9 +241,14 @@ def _times(
         passes = max(computed.forward, exchanged[0]), max(computed.backward, exchanged[1])
     else:
         passes = computed.forward + exchanged[0], computed.backward + exchanged[1]
-    forward = max(passes[0], links.time(gathered.forward))
-    backward = max(passes[1], links.time(gathered.backward)) + updates
+    forward = _beside(passes[0], links.time(gathered.forward))
+    backward = _beside(passes[1], links.time(gathered.backward)) + updates
     return PassTimes(forward, backward), sum(exchanged)
+
+
+def _beside(computed: float, exchanged: float) -> float:
+    """Return the time of computation during which collectives run, which take a part of the device."""
+    return max(exchanged, computed + OCCUPIED * exchanged)
 
 
 def _states(count: float, setting: Setting, stored: float) -> States:

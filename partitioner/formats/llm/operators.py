@@ -131,6 +131,28 @@ def block_operators(block: DecoderBlock, hidden: int, run: TokenRun) -> Operator
     return [*norms, *attention_operators(block.attention, hidden, run), *inner, added, added]
 
 
+def alternate_products(block: DecoderBlock, hidden: int, run: TokenRun) -> tuple[list[Product], float]:
+    """Return every second product with a matrix of its own, and the numbers that all others give.
+
+    In order: queries, keys, values, the output of attention, the network (gate, up, down). torchtitan keeps
+    the results of the first, the third, ... and computes the second, the fourth, ... again, in each block. Of
+    a mixture of experts only the router is one of them.
+    """
+    attention, network, tokens = block.attention, block.network, run.tokens
+    queries, keys = attention.heads * attention.key, attention.kv_heads * attention.key
+    values, weighed = attention.kv_heads * attention.value, attention.heads * attention.value
+    sizes = [(hidden, queries), (hidden, keys), (hidden, values), (weighed, hidden)]
+    if attention.latent is not None:
+        found = [run for one in _projections(attention, hidden, tokens, tokens) for run in one.runs]
+        sizes = [(run.k, run.n) for run in found if isinstance(run, Product)] + sizes[3:]
+    if isinstance(network, Dense):
+        sizes += [(hidden, network.width)] * (1 + network.gated) + [(network.width, hidden)]
+    else:
+        sizes += [(hidden, network.count)]
+    kept = tokens * sum(outer for _, outer in sizes[::2])
+    return [Product(tokens, outer, inner) for inner, outer in sizes[1::2]], kept
+
+
 def attention_operators(attention: Attention, hidden: int, run: TokenRun) -> Operators:
     """Return the operators of an attention, whose scores are not kept (they are computed again)."""
     queries, values = attention.heads * attention.key, attention.heads * attention.value

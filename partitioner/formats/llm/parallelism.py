@@ -8,9 +8,13 @@ from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts
 
-RECOMPUTE = ("none", "selective", "elementwise", "full")
+RECOMPUTE = ("none", "selective", "elementwise", "alternate", "full")
 KERNELS = ("fused", "unfused")
 MOST_ZERO = 3
+SWITCHES = (
+    *("sequence_parallel", "fused_gate", "fused_gradients", "copied_gradients", "fused_casts"),
+    "overlapped",
+)
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,19 @@ class Parallelism:
         too, as FSDP does (Rajbhandari et al. 2020).
     recompute
         What a layer computes again in the backward pass: ``"none"``, the scores of attention
-        (``"selective"``), norms and activation functions, too (``"elementwise"``), or everything but its
+        (``"selective"``), norms and activation functions, too (``"elementwise"``), these and every second
+        product (``"alternate"``, torchtitan's selective recomputation by operator), or everything but its
         input (``"full"``).
     attention
         Whether the kernel of attention keeps the square of scores (``"unfused"``) or not (``"fused"``).
     fused_gradients
         Whether products add gradients to those of the batch's earlier samples, so that no other kernel does.
+    copied_gradients
+        Whether gradients are first copied to the type in which they are added, as DeepSpeed's optimizer for
+        bfloat16 does.
+    fused_casts
+        Whether norms and activation functions give factors of one byte (delayed scaling), so that other
+        kernels cast only what attention gives and the gradients that no activation function gives.
     overlapped
         Whether devices exchange tensors while they compute products, so that the longer of both counts.
     fused_gate
@@ -71,6 +82,8 @@ class Parallelism:
     attention: str = "fused"
     fused_gate: bool = False
     fused_gradients: bool = False
+    copied_gradients: bool = False
+    fused_casts: bool = False
     overlapped: bool = False
 
     def __post_init__(self) -> None:
@@ -78,7 +91,7 @@ class Parallelism:
         check_counts(**{name: getattr(self, name) for name in degrees})
         if not is_count(self.zero, 0, MOST_ZERO):
             raise OptionError(f"zero = {shown(self.zero)}: must be an integer from 0 to {MOST_ZERO}")
-        for name in ("sequence_parallel", "fused_gate", "fused_gradients", "overlapped"):
+        for name in SWITCHES:
             if not isinstance(value := getattr(self, name), bool):
                 raise OptionError(f"{name} = {shown(value)}: must be True or False")
         check_word("recompute", self.recompute, RECOMPUTE)

@@ -67,6 +67,8 @@ def test_a_block_keeps_what_equations_1_to_4_of_korthikanti_say(
         ("none", True, "bfloat16", 2 * (2 * 8 + 8 + 12 + 8 + 8 + 2 * 20 + 20)),
         ("none", True, "float8", 2 * (2 * 8 + 12 + 2 * 20) + 8 + 8 + 8 + 20),
         ("elementwise", False, "bfloat16", 2 * (2 * 8 + 12 + 8 + 2 * 20)),
+        # the block's input, what attention gives, and queries, values, the gate's factor, the last product
+        ("alternate", False, "bfloat16", 2 * (8 + 8 + (8 + 2 + 20 + 8))),
         ("full", True, "bfloat16", 2 * 8),
     ],
 )
