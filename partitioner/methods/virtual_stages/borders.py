@@ -102,6 +102,42 @@ def _even(weight: Floats, count: int) -> Ints:
     return np.searchsorted(place, np.arange(len(weight)), side="right")
 
 
+def fitted(
+    borders: StageBorders, missing: Callable[[StageBorders], float], over: Callable[[], bool]
+) -> StageBorders | None:
+    """Return stages that lack no memory, after moves each of which lowers what is missing.
+
+    Parameters
+    ----------
+    borders
+        The stages to start from.
+    missing
+        The memory that stages lack, in bytes; infinity where they break another rule.
+    over
+        Whether the search must end.
+
+    Returns
+    -------
+    StageBorders or None
+        None if no single move lowers what is missing, or the time is over.
+
+    Examples
+    --------
+    >>> stages = StageBorders.of(np.array([0, 0, 0, 1]))
+    >>> fitted(stages, lambda found: max(0, found.borders[1] - 2), lambda: False).borders.tolist()
+    [0, 2, 4]
+    """
+    least, before = missing(borders), np.inf
+    while 0 < least < before:
+        before = least
+        for move in borders.moves():
+            moved = None if over() or least == 0 else borders.moved(*move)
+            lacking = np.inf if moved is None else missing(moved)
+            if moved is not None and lacking < least:
+                borders, least = moved, lacking
+    return None if least > 0 else borders
+
+
 TOLERANCE = 1e-9
 MOST_ESTIMATES = 60_000  # of moved borders
 SHAKES = 300  # times that borders are moved at random

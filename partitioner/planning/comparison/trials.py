@@ -78,6 +78,26 @@ class Trial(NamedTuple):
         except OptionError as error:
             return str(error)
 
+    @property
+    def bounded_by_load(self) -> bool:
+        """Whether it needs the bound of :meth:`least_by_load`: its plan is made for another schedule."""
+        recipe, spread = self
+        return recipe.planned != recipe.schedule and not recipe.ways and spread.replicas == 1
+
+    def least_by_load(self, workload: Workload, microbatches: int, options: Mapping[str, Any]) -> float:
+        """Return a lower bound of the makespan of pipelines with one stage on a device; 0 if none is found.
+
+        Every sample keeps the busiest device of its copy of the pipeline for at least the least load of all
+        pipelines. The memory limits that load where it does not depend on the schedule.
+        """
+        graph, share = self._graph(workload.graph), devices_of_a_copy(workload.devices, self.spread.copies)
+        if graph.parts.any():
+            share = replace(share, kinds=tuple(replace(kind, memory=None) for kind in share.kinds))
+        try:
+            return -(-microbatches // self.spread.copies) * solve(graph, share, **options).bound
+        except PartitionerError:
+            return 0.0
+
     def _graph(self, graph: Graph) -> Graph:
         """Return the graph with those alternatives among which the plan may choose."""
         if not graph.alternatives:
@@ -88,6 +108,7 @@ class Trial(NamedTuple):
 
 FIRST_ROUND = 0.6  # of the time, for a plan of each kind
 LEAST = 0.05  # seconds for a plan
+BY_LOAD = 0.1  # of the time that is left, for a lower bound by loads
 MORE = 1.5  # times the first time, below which a second one is not worth it
 NO_TIME = "not planned, since the time was over"
 INTERRUPTED = "not planned, since the run was interrupted"
@@ -128,6 +149,7 @@ class PipelineTrials:
         self.given: dict[Any, float] = {}
         self.choices: dict[Trial, RecommendedPipeline] = {}
         self.least: dict[tuple[bool, float], float] = {}
+        self.least_by_load: dict[Spread, float] = {}
 
     def run(self, trials: Sequence[Trial]) -> list[RecommendedPipeline]:
         """Plan each kind in a part of the time, then again the best of each schedule in what is left."""
@@ -202,7 +224,7 @@ class PipelineTrials:
         if isinstance(plan, str):
             return RecommendedPipeline(*trial, against=plan)
         try:
-            least = self._least_makespan(trial.recipe)
+            least = max(self._least_makespan(trial.recipe), self._least_by_load(trial))
             return simulated_choice(self.workload, *trial, plan, self.microbatches, self.constraints, least)
         except PartitionerError as error:
             return RecommendedPipeline(*trial, against=str(error))
@@ -215,3 +237,11 @@ class PipelineTrials:
             found = least_makespan(graph, self.workload.devices, self.microbatches, share)
             self.least[recipe.ways, share] = found
         return self.least[recipe.ways, share]
+
+    def _least_by_load(self, trial: Trial) -> float:
+        """Return the lower bound by loads of pipelines of as many copies; 0 where it is not needed."""
+        if trial.bounded_by_load and trial.spread not in self.least_by_load:
+            options = {**self.options, "time_limit": max(LEAST, self.clock.left * BY_LOAD)}
+            found = trial.least_by_load(self.workload, self.microbatches, options)
+            self.least_by_load[trial.spread] = found
+        return self.least_by_load.get(trial.spread, 0.0) if trial.bounded_by_load else 0.0

@@ -13,7 +13,7 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution
 from partitioner.methods.method import meets
-from partitioner.methods.virtual_stages.borders import BorderDescent, StageBorders
+from partitioner.methods.virtual_stages.borders import BorderDescent, StageBorders, fitted
 from partitioner.methods.virtual_stages.estimates import StageEstimates
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import THROUGHPUT
@@ -110,6 +110,17 @@ class StageRuns:
         limited = self.kind.memory is not None or self.regime.constraints != NONE
         return not limited or self.evaluated(self.solution(borders)).feasible
 
+    def missing(self, borders: StageBorders) -> float:
+        """Return the memory that the devices lack for stages.
+
+        It is infinite if the stages break another rule, or their devices lack it together.
+        """
+        found = self.evaluated(self.solution(borders))
+        limits = [np.inf if load.memory_limit is None else load.memory_limit for load in found.loads]
+        over = [load.memory - limit for load, limit in zip(found.loads, limits, strict=True) if load.nodes]
+        lacking = sum(more for more in over if more > 0)
+        return 0.0 if found.feasible else lacking if lacking and sum(over) <= 0 else np.inf
+
     def evaluated(self, solution: Solution) -> Evaluation:
         """Return the evaluation of a solution under the rules of the call."""
         regime = self.regime
@@ -204,14 +215,15 @@ class VirtualRanking(Ranking):
                 self._offer(runs, found, starts)
 
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
-        """Simulate stages; if they obey the rules, keep them as a start, and as the best if they are."""
+        """Simulate stages, moved until they fit; keep them as a start, and as the best if they are."""
         self.statistics["candidates"] += 1
-        solution, regime = runs.solution(borders), self.regime
-        evaluation = runs.evaluated(solution)
-        if not evaluation.feasible:
+        fitting = fitted(borders, runs.missing, lambda: self.expired)
+        if fitting is None:
             return
+        solution, regime = runs.solution(fitting), self.regime
+        evaluation = runs.evaluated(solution)
         timeline = simulate(self.graph, self.devices, solution, regime.schedule, regime.microbatches)
-        starts.append((timeline.makespan, borders))
+        starts.append((timeline.makespan, fitting))
         if self.best is None or timeline.makespan < self.best.makespan * (1 - TOLERANCE):
             self.statistics["improvements"] += self.best is not None
             order, makespan = tuple(solution.order or ()), timeline.makespan

@@ -1,4 +1,4 @@
-"""Moves over boundaries keep chains chains: one supernode, to a neighbouring stage, no stage emptied."""
+"""Moves keep chains chains, of one supernode or of borders, empty no stage, and mend what lacks memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.methods.virtual_stages.borders import boundary_moves
+from partitioner.methods.virtual_stages.borders import StageBorders, boundary_moves, fitted
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
@@ -36,3 +36,28 @@ def test_every_move_and_no_other(seed: int) -> None:
                 expected.add(tuple(moved))
     found = [tuple(moved) for moved in boundary_moves(problem, stage)]
     assert set(found) == expected and len(found) == len(expected)
+
+
+def lacking(weight: np.ndarray, limit: float, borders: StageBorders) -> float:
+    """What stages are heavier than a limit, together."""
+    return float(np.maximum(0, np.bincount(borders.stage, weight) - limit).sum())
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_stages_are_moved_until_they_fit_or_no_move_helps(seed: int) -> None:
+    """Those that fit stay as they are."""
+    rng = np.random.default_rng(seed)
+    weight, limit = rng.integers(1, 9, 12).astype(float), float(rng.integers(10, 30))
+    start = StageBorders.of(np.sort(rng.permutation(np.arange(12) % 4)))
+    found = fitted(start, lambda borders: lacking(weight, limit, borders), lambda: False)
+    assert (found is start) == (lacking(weight, limit, start) == 0)
+    if found is not None:
+        assert lacking(weight, limit, found) == 0 and np.diff(found.borders).min() >= 1
+    elif weight.sum() <= limit:
+        pytest.fail("one stage could hold everything")
+    assert fitted(start, lambda borders: 1.0, lambda: False) is None
+
+
+def test_stages_are_not_moved_when_the_time_is_over() -> None:
+    start = StageBorders.of(np.array([0, 0, 0, 1]))
+    assert fitted(start, lambda borders: float(borders.borders[1]), lambda: True) is None

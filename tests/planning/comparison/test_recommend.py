@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+import numpy as np
 import pytest
 
 from partitioner import (
@@ -22,6 +24,7 @@ from partitioner import (
     GroupLink,
     OptionError,
     Recommendation,
+    Solution,
     evaluate,
     load_plan,
     recommend,
@@ -29,8 +32,14 @@ from partitioner import (
 from partitioner.cli.command_line import main
 from partitioner.planning.comparison.bounds import least_makespan
 from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
+from partitioner.planning.comparison.recipes import Recipe
+from partitioner.planning.comparison.trials import Trial
 from partitioner.schedule import simulate
 from partitioner.workload.levels import Level
+from partitioner.workload.workload import Workload
+from tests.oracle_pipelines import atoms
+from tests.oracle_virtual_stages import chains
+from tests.random_virtual_stages import random_training
 
 
 @pytest.fixture
@@ -186,6 +195,32 @@ def test_no_pipeline_is_faster_than_the_bound() -> None:
     assert least_makespan(graph, devices, 1, 0.5) == whole - backward / 2
     assert least_makespan(graph, devices, 100) == 25 * whole
     assert least_makespan(recomputed(graph), devices, 100) == 25 * whole
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_stages_are_faster_than_the_bound_by_loads(seed: int) -> None:
+    """Every chain of at most three stages on devices of two kinds, with memory by part and without."""
+    rng = np.random.default_rng(seed)
+    drawn = (random_training(rng, 5, path=True, memory=seed % 2 == 0) for _ in range(100))
+    graph = next(graph for graph in drawn if graph.backward.any())
+    graph = replace(
+        graph,
+        kinds=("gpu", "cpu"),
+        time=np.vstack([graph.time[0], 3 * graph.time[0]]),
+        allowed=np.vstack([graph.allowed[0]] * 2),
+    )
+    devices = Devices((DeviceKind("gpu", 2), DeviceKind("cpu", 1)))
+    trial = Trial(Recipe("zb_h1", "1f1b"), Spread(1))
+    assert trial.bounded_by_load
+    least = trial.least_by_load(Workload(graph, devices), 5, {"time_limit": 60})
+    found = []
+    for count in (1, 2, 3):
+        for stage in chains(graph, atoms(graph, Constraints()), count):
+            for order in permutations(devices.names, count):
+                placement = dict(zip(graph.ids, [order[i] for i in stage], strict=True))
+                plan = Solution(placement, order=order)
+                found.append(simulate(graph, devices, plan, "zb_h1", 5).makespan)
+    assert 0 < least <= min(found) * (1 + 1e-9)
 
 
 def test_the_trade_has_no_line_that_another_one_beats() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, OptionError, Solution, solve
 from partitioner.methods.registry import METHODS
-from partitioner.methods.virtual_stages.borders import StageBorders
+from partitioner.methods.virtual_stages.borders import StageBorders, fitted
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.virtual_stages import StageRuns
@@ -95,3 +95,27 @@ def test_both_objectives_prove_the_same_lack_of_room() -> None:
             solve(graph, tight, objective, schedule="interleaved_1f1b", microbatches=4)
         reasons.add(str(raised.value))
     assert len(reasons) == 1
+
+
+@pytest.mark.parametrize("schedule", ["interleaved_1f1b", "zbv"])
+def test_even_stages_that_lack_memory_are_moved_until_they_fit(schedule: str) -> None:
+    """The memory limit is the least that any stages need; those of even work need more."""
+    graph = Graph.from_arrays(
+        {"gpu": [1.0] * 16},
+        [(i, i + 1) for i in range(15)],
+        size=[5.0, 5.0, *[1.0] * 12, 5.0, 5.0],
+        backward=[False] * 8 + [True] * 8,
+        color=[min(i, 15 - i) for i in range(16)],
+    )
+    tight = Devices((DeviceKind("gpu", 2, memory=18.0),))
+    options = read_options(SIMULATED, {"schedule": schedule, "microbatches": 4})
+    request = Request(Workload(graph, tight), THROUGHPUT, "chain", METHODS["virtual_stages"], options)
+    problem = request.problem()
+    assert isinstance(problem, PipelineProblem)
+    runs = StageRuns(graph, tight, request.regime, problem)
+    even = StageBorders.even(runs.work, 4)
+    found = fitted(even, runs.missing, lambda: False)
+    assert 0 < runs.missing(even) < math.inf and found is not None and runs.missing(found) == 0
+    assert runs.evaluated(runs.solution(found)).feasible
+    hopeless = StageRuns(graph, Devices((DeviceKind("gpu", 2, memory=9.0),)), request.regime, problem)
+    assert hopeless.missing(even) == math.inf
