@@ -128,23 +128,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = campaign_parser(__doc__, len(COMMANDS))
     parser.add_argument("--only", choices=FAULTS, help="this fault alone (default: all, mostly Ctrl-C)")
+    names = sorted({line.split()[0] for line in COMMANDS})
+    parser.add_argument("--command", choices=names, help="this command alone (default: all in turn)")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets background programs ignore Ctrl-C
-    return Campaign(options.cases).run(trials(options.seed, options.cases, options.only))
+    lines = [line for line in COMMANDS if options.command in (None, line.split()[0])]
+    return Campaign(options.cases).run(trials(options.seed, options.cases, options.only, lines))
 
 
-def trials(first: int, count: int, only: str | None = None) -> Iterator[Trial]:
+def trials(
+    first: int, count: int, only: str | None = None, lines: Sequence[str] = COMMANDS
+) -> Iterator[Trial]:
     """One trial a seed: commands in turn."""
     longest: dict[str, float] = {}
     for seed in range(first, first + count):
         rng = random.Random(seed)
         fault = only or rng.choice(("Ctrl-C", "Ctrl-C", "Ctrl-C", *FAULTS))
-        line = COMMANDS[seed % len(COMMANDS)]
+        line = lines[seed % len(lines)]
         if line not in longest:
             with tempfile.TemporaryDirectory() as name:
                 longest[line] = _run(_words(line), _prepared(Path(name))).seconds
         outcome, wrong = _trial(fault, line, rng, longest[line])
-        again = f"# python scripts/trials/faults.py --cases 1 --seed {seed} --only '{fault}'"
+        alone = "" if len(lines) == len(COMMANDS) else f" --command {line.split()[0]}"
+        again = f"# python scripts/trials/faults.py --cases 1 --seed {seed} --only '{fault}'{alone}"
         yield Trial(f"{fault}, {line.split()[0]}", outcome, wrong, again if wrong else "")
 
 
