@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from partitioner.base.files import check_writable, write_text
-from partitioner.cli.argument import Section, rate, size, value
+from partitioner.cli.argument import Section, flag, names, rate, size, value
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT
+from partitioner.planning.layouts.changes import OTHER_GPUS
 from partitioner.planning.layouts.plan import LATENCY, NETWORK, NODE, TIME_LIMIT, TOP, plan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 
@@ -45,6 +46,18 @@ LAYOUTS = (
                 type=float,
                 default=TIME_LIMIT,
                 metavar="SECONDS",
+            ),
+            flag(
+                "--explain",
+                "also find what a faster network, more memory, FP8, other servers and other GPUs would buy "
+                "(default: no)",
+            ),
+            value(
+                "--instead",
+                "with --explain: try these GPUs in place of the cluster's, commas between them "
+                f"(default: {', '.join(OTHER_GPUS)})",
+                type=names,
+                metavar="NAMES",
             ),
         ),
     ),
@@ -116,10 +129,10 @@ def plan_layouts(options: argparse.Namespace) -> None:
     """
     check_writable(options.output, options.settings)
     asked = ("gpus", "device", "global_batch", "sequence", "runtime", "top", "time_limit", "node")
-    given = {name: getattr(options, name) for name in (*asked, "latency", "memory", "dtype")}
+    given = {name: getattr(options, name) for name in (*asked, "latency", "memory", "dtype", "instead")}
     if options.network is not None:
         given["network"] = options.network
-    found = plan(options.config, peer=options.nvlink, **given)
+    found = plan(options.config, peer=options.nvlink, explain=bool(options.explain), **given)
     texts = {options.output: found.to_json() + "\n"}
     if options.settings is not None:
         texts[options.settings] = found.settings()

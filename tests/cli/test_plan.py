@@ -28,7 +28,9 @@ ASKED = [
     "--sequence",
     "512",
     "--time-limit",
-    "5",
+    "100",
+    "--top",
+    "2",
 ]
 
 

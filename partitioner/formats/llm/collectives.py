@@ -13,7 +13,7 @@ from partitioner.formats.llm.memory import NumberBytes
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism
 
-SERVER = 8  # devices that are linked directly; larger groups exchange over the network
+SERVER = 8  # devices of a server, which are linked directly, if nothing else is said
 
 
 class Exchanges(NamedTuple):
@@ -28,18 +28,27 @@ NOTHING = Exchanges()
 
 @dataclass(frozen=True)
 class Links:
-    """What devices exchange over: their own links, bytes per second between servers, and the part reached."""
+    """What devices exchange over.
+
+    Their own links within a server of `server` devices, `bandwidth` bytes per second between servers, and the
+    part of them that is reached.
+    """
 
     device: NamedDevice
     bandwidth: float
     efficiency: float | None = None
+    server: int = SERVER
 
-    def time(self, collectives: tuple[Collective, ...]) -> float:
-        """Return the milliseconds of collectives one after the other."""
-        return sum(map(self._time, collectives))
+    def time(self, collectives: tuple[Collective, ...], apart: int = 1) -> float:
+        """Return the milliseconds of collectives one after the other.
 
-    def _time(self, one: Collective) -> float:
-        if one.gpus > SERVER:
+        Each device of a group is `apart` ranks from the next one; a group that spans more ranks than a server
+        has exchanges over the network.
+        """
+        return sum(self._time(one, apart) for one in collectives)
+
+    def _time(self, one: Collective, apart: int) -> float:
+        if one.gpus * apart > self.server:
             return float(one.sent / self.bandwidth * MS_PER_SECOND)
         return float(operation_time(self.device, one, efficiency=self.efficiency))
 

@@ -12,6 +12,7 @@ from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.collectives import (
     NOTHING,
+    SERVER,
     Exchanges,
     Links,
     exchanges_of_block,
@@ -45,8 +46,8 @@ class Setting:
     """How a model runs: what passes it at once, on which device, with which types of numbers.
 
     `parallelism` says among how many devices layers are divided, and what they compute again; `bandwidth` how
-    many bytes per second these exchange between servers, and `microbatches` after how many samples parameters
-    are updated. `scale`: a measured time over that of the curves.
+    many bytes per second these exchange between servers, which have `server` devices; `microbatches` after
+    how many samples parameters are updated. `scale`: a measured time over that of the curves.
     """
 
     run: TokenRun
@@ -59,6 +60,7 @@ class Setting:
     microbatches: int = 1
     parallelism: Parallelism = field(default_factory=Parallelism)
     scale: float = 1.0
+    server: int = SERVER
 
 
 class States(NamedTuple):
@@ -233,7 +235,7 @@ def _times(
     Parameters that replicas divide are gathered during the passes, and take a part of the device meanwhile;
     tensors that devices exchange may be, too, and then the longer of both counts.
     """
-    links = Links(setting.device, setting.bandwidth, setting.efficiency)
+    links = Links(setting.device, setting.bandwidth, setting.efficiency, setting.server)
     updates = update_times(count, setting)
     gathered = gathered_states(stored, count * setting.numbers.gradients, setting.parallelism)
     exchanged = links.time(own.forward), links.time(own.backward) * setting.training
@@ -241,8 +243,9 @@ def _times(
         passes = max(computed.forward, exchanged[0]), max(computed.backward, exchanged[1])
     else:
         passes = computed.forward + exchanged[0], computed.backward + exchanged[1]
-    forward = _beside(passes[0], links.time(gathered.forward))
-    backward = _beside(passes[1], links.time(gathered.backward)) + updates
+    apart = setting.parallelism.devices  # ranks between two replicas
+    forward = _beside(passes[0], links.time(gathered.forward, apart))
+    backward = _beside(passes[1], links.time(gathered.backward, apart)) + updates
     return PassTimes(forward, backward), sum(exchanged)
 
 

@@ -18,6 +18,7 @@ from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.workload.graph import Floats
 from partitioner.workload.layer import Layer
 
+PARAMETERS_DIVIDED = 3  # the ZeRO number from which replicas divide the parameters
 UPDATES_APART = 1_000_000_000  # samples between updates: their time is not in the layers
 FIELDS = ("forward", "backward", "parameters", "gradients", "optimizer", "activations", "workspace", "output")
 
@@ -73,19 +74,19 @@ class ModelCosts:
     _known: dict[tuple[Any, ...], LayerCosts] = field(default_factory=dict)
 
     def layers(self, layout: ClusterLayout) -> LayerCosts:
-        """Return the costs of the layers under a layout."""
-        shares = layout.data * layout.context if layout.zero else 1
-        key = (
-            layout.tensor,
-            layout.context,
-            layout.expert,
-            layout.microbatch,
-            layout.recompute,
-            layout.zero,
-            shares,
-        )
+        """Return the costs of the layers under a layout.
+
+        Times depend on ZeRO only where replicas divide the parameters; else its shares of the states are
+        those of the layers without it.
+        """
+        shares, gathers = layout.data * layout.context, layout.zero == PARAMETERS_DIVIDED
+        whole = (layout.tensor, layout.context, layout.expert, layout.microbatch, layout.recompute)
+        key = (*whole, layout.zero, shares if layout.zero else 1)
         if key not in self._known:
-            self._known[key] = self._computed(layout)
+            if layout.zero == 0 or gathers:
+                self._known[key] = self._computed(layout)
+            else:
+                self._known[key] = _divided(self.layers(replace(layout, zero=0)), layout.zero, shares)
         return self._known[key]
 
     @cached_property
@@ -141,7 +142,9 @@ class ModelCosts:
         numbers = numbers_of(self.dtype, True, options)
         device = replace(self.cluster.device, peer=self.cluster.peer)
         network, once = self.cluster.network, UPDATES_APART
-        return Setting(run, device, self.dtype, None, True, numbers, network, once, parallelism)
+        return Setting(
+            run, device, self.dtype, None, True, numbers, network, once, parallelism, server=self.cluster.node
+        )
 
     def _computed(self, layout: ClusterLayout) -> LayerCosts:
         """Return the costs of all layers."""
@@ -153,6 +156,12 @@ def _arrays(layers: Sequence[Layer]) -> LayerCosts:
     return LayerCosts(
         *(np.array([getattr(layer, name) or 0.0 for layer in layers], float) for name in FIELDS)
     )
+
+
+def _divided(costs: LayerCosts, zero: int, shares: int) -> LayerCosts:
+    """Return the costs if `shares` replicas divide the optimizer's state, with `zero` = 2 gradients too."""
+    gradients = costs.gradients / shares if zero > 1 else costs.gradients
+    return costs._replace(gradients=gradients, optimizer=costs.optimizer / shares)
 
 
 def summed(costs: LayerCosts, borders: Sequence[int]) -> LayerCosts:

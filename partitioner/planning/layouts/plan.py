@@ -5,32 +5,28 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError
-from partitioner.base.files import path_name, read_json
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
-from partitioner.formats.hugging_face import decoder_of
-from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions
-from partitioner.planning.layouts.costs import ModelCosts
+from partitioner.planning.layouts.changes import find_changes, other_devices
 from partitioner.planning.layouts.layout import Cluster
+from partitioner.planning.layouts.question import LayoutQuestion, cluster_of, decoder_to_train
 from partitioner.planning.layouts.refine import refined
-from partitioner.planning.layouts.result import LayoutPlan, LayoutRow
+from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.search import ClusterLayoutSearch
-from partitioner.planning.layouts.space import LayoutSpace
 from partitioner.planning.layouts.timing import LayoutRun
 
 NODE, NETWORK, LATENCY = 8, 25e9, 5e-6
 TOP, TIME_LIMIT = 5, 30.0
 REFINED, LEAST = 3.0, 0.5  # seconds for the stages of a layout, and those below which none are sought
-TRAINED = 3  # passes' worth of the forward operations that a step of training has
 
 
 def plan(
@@ -50,6 +46,8 @@ def plan(
     top: int = TOP,
     time_limit: float | None = TIME_LIMIT,
     stop: StopEvent | None = None,
+    explain: bool = False,
+    instead: Sequence[str | NamedDevice] | None = None,
     **options: Unpack[LayoutOptions],
 ) -> LayoutPlan:
     """Return the fastest layouts of a language model on equal GPUs, with a bound over all layouts.
@@ -88,6 +86,11 @@ def plan(
         Seconds after which the best layouts so far are returned; None for no limit.
     stop
         As in :func:`partitioner.solve`.
+    explain
+        Whether to find what changes would buy: a faster network, more memory, products in FP8, larger
+        servers, more GPUs, other GPUs. The ranking then has half of the time limit.
+    instead
+        The GPUs that `explain` tries in place of these, None for the usual ones of data centres.
     **options
         Types of numbers and the optimizer: :class:`partitioner.formats.llm.layout_options.LayoutOptions`.
 
@@ -116,22 +119,23 @@ def plan(
     clock, started = Clock(math.inf if time_limit is None else time_limit), time.perf_counter()
     check_counts(gpus=gpus, global_batch=global_batch, sequence=sequence, top=top)
     check_word("runtime", runtime, tuple(RUNTIMES))
-    decoder, figures = _decoder(config), named_device(device)
-    cluster = _cluster(figures, gpus, node, peer, network, latency, memory)
-    costs = ModelCosts(decoder, cluster, sequence, dtype, options)
-    space = LayoutSpace(
-        decoder, cluster, global_batch, RUNTIMES[runtime], options.get("attention") == "unfused"
+    cluster = cluster_of(named_device(device), gpus, node, peer, network, latency, memory)
+    question = LayoutQuestion(
+        decoder_to_train(config), cluster, global_batch, sequence, dtype, runtime, options
     )
+    devices = other_devices(instead, cluster) if explain else []
+    own = Clock(clock.left / 2) if explain else clock
     with Interruption(stop) as interruption:
-        search = ClusterLayoutSearch(costs, global_batch, top, clock, interruption)
-        runs = search.search(space)
+        search = question.search(top, own, interruption)
+        runs = search.search(question.space)
+        if not runs:
+            raise InfeasibleError(_why_none(search, runtime, cluster))
+        equal = runs[0].seconds
         if RUNTIMES[runtime].uneven:
-            runs = _refined(runs, clock, interruption)
-    if not runs:
-        raise InfeasibleError(_why_none(search, runtime, cluster))
-    flops = TRAINED * costs.flops() * global_batch
+            runs = _refined(runs, own, interruption)
+        changes = find_changes(question, equal, devices, clock, interruption) if explain else ()
     return LayoutPlan(
-        tuple(row_of(run, flops, global_batch * sequence) for run in runs),
+        tuple(map(question.row, runs)),
         min(search.least / MS_PER_SECOND, runs[0].seconds),
         search.tried,
         search.simulated,
@@ -141,52 +145,19 @@ def plan(
         sequence,
         runtime,
         time.perf_counter() - started,
-    )
-
-
-def row_of(run: LayoutRun, flops: float, tokens: int) -> LayoutRow:
-    """Return the row of a run, of a batch with `flops` operations and `tokens` tokens."""
-    cluster = run.costs.cluster
-    rate = flops / run.seconds / cluster.gpus
-    return LayoutRow(
-        run.layout,
-        run.seconds,
-        tokens / run.seconds,
-        rate / 1e12,
-        rate / cluster.device.speed(run.costs.dtype),
-        float(run.memory.max()),
-        run.simulated[2],
-        run.exposed,
-        run.blocks,
+        changes,
     )
 
 
 def _refined(runs: list[LayoutRun], clock: Clock, stop: StopEvent) -> list[LayoutRun]:
-    """Return the runs with unequal stages where these are faster, the fastest first."""
-    each = min(REFINED, clock.left / (2 * max(1, len(runs))))
-    found = [refined(run, each, stop) if each > LEAST and not stop.is_set() else run for run in runs]
-    return sorted(found, key=lambda run: (run.simulated[0], run.layout))
+    """Return the runs with unequal stages where these are faster, the fastest first.
 
-
-def _decoder(config: str | os.PathLike[str] | dict[str, Any]) -> Decoder:
-    """Return the model of a config, without the blocks that predict further tokens."""
-    content, source = (
-        (config, "config") if isinstance(config, dict) else (read_json(config), path_name(config))
-    )
-    return replace(decoder_of(content, source), predictors=())
-
-
-def _cluster(
-    device: NamedDevice,
-    gpus: int,
-    node: int,
-    peer: float | None,
-    network: float,
-    latency: float,
-    memory: float | None,
-) -> Cluster:
-    own = peer if peer is not None else device.peer or device.host or network
-    return Cluster(gpus, device, node, own, network, latency, device.memory if memory is None else memory)
+    They are sought for the first few; the others keep their equal stages.
+    """
+    first, others = runs[:TOP], runs[TOP:]
+    each = min(REFINED, clock.left / (2 * len(first)))
+    found = [refined(run, each, stop) if each > LEAST and not stop.is_set() else run for run in first]
+    return sorted([*found, *others], key=lambda run: (run.simulated[0], run.layout))
 
 
 def _why_none(search: ClusterLayoutSearch, runtime: str, cluster: Cluster) -> str:

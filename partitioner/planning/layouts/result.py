@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from partitioner.base.markup import html_table
@@ -51,6 +53,34 @@ class LayoutRow:
     blocks: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class LayoutChange:
+    """What a change of the cluster, or of the numbers, would buy.
+
+    Parameters
+    ----------
+    change
+        What is changed, or the name of the device that is taken instead.
+    best
+        The fastest layout then; None if there is none.
+    gain
+        Its tokens per second, as a multiple of those without the change.
+    bound
+        Seconds that a batch takes at least in every layout that was looked at.
+    complete
+        Whether all layouts were looked at.
+    reason
+        Why there is no layout; empty if there is one.
+    """
+
+    change: str
+    best: LayoutRow | None
+    gain: float
+    bound: float
+    complete: bool
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class LayoutPlan:
     """Layouts of a model on a cluster, the fastest first.
@@ -70,6 +100,9 @@ class LayoutPlan:
         What was asked.
     runtime_seconds
         How long it took.
+    changes
+        What changes of the cluster would buy, if that was asked for: each is compared with the fastest layout
+        before unequal stages were sought.
     """
 
     rows: tuple[LayoutRow, ...]
@@ -82,6 +115,7 @@ class LayoutPlan:
     sequence: int
     runtime: str
     runtime_seconds: float
+    changes: tuple[LayoutChange, ...] = ()
 
     @property
     def best(self) -> LayoutRow:
@@ -125,7 +159,10 @@ class LayoutPlan:
         fields = ("bound", "gap", "tried", "simulated", "complete", "global_batch", "sequence", "runtime")
         asked = {name: getattr(self, name) for name in fields}
         cluster = {**vars(self.cluster), "device": self.cluster.device.name}
-        return {**asked, "cluster": cluster, "layouts": [asdict(row) for row in self.rows]}
+        found: dict[str, Any] = {"layouts": [asdict(row) for row in self.rows]}
+        if self.changes:
+            found["changes"] = [asdict(change) for change in self.changes]
+        return {**asked, "cluster": cluster, **found}
 
     def to_json(self) -> str:
         """Return everything as a JSON object."""
@@ -146,6 +183,10 @@ DEGREES = (
     "TP tensor, PP pipeline (x stages on a device), DP data, CP context, EP expert degree; MB sequences of a "
     "microbatch; Z ZeRO; full, selective: recomputation"
 )
+CHANGES = (
+    "gain: tokens/s with the change over those without it, equal stages in both; *: not all layouts were "
+    "looked at"
+)
 COLUMNS = "TFLOP/s and GB of a GPU; exposed: gradients are exchanged and nothing else runs"
 
 
@@ -163,7 +204,25 @@ def layout_table(plan: LayoutPlan, width: int | None = None) -> str:
         f"{best.seconds / plan.bound - 1:.1%} above the bound of {plan.bound:.4g} s "
         f"over all {plan.tried} layouts ({plan.simulated} simulated, {plan.runtime_seconds:.1f} s){ended}"
     )
-    return render([Text(head), table, *map(Text, (DEGREES, COLUMNS, _why_second(plan)))], width)
+    below = map(Text, (DEGREES, COLUMNS, _why_second(plan)))
+    parts: list[RenderableType] = [Text(head), table, *below]
+    if plan.changes:
+        parts += [Text(""), change_table(plan.changes, wide), Text(CHANGES)]
+    return render(parts, width)
+
+
+def change_table(changes: Sequence[LayoutChange], wide: bool) -> Table:
+    """Return a line for each change: the tokens per second that it buys, and the layout that has them."""
+    table = figure_table(wide, ("change", "layout"), ("tokens/s", "gain", *["GB", "to bound"] * wide))
+    for change in changes:
+        best, mark = change.best, "" if change.complete else "*"
+        if best is None:
+            table.add_row(Text(change.change), Text(change.reason), "-", "-", *["-", "-"] * wide)
+            continue
+        more = (f"{best.memory / 1e9:.1f}", f"{best.seconds / change.bound - 1:.1%}") if wide else ()
+        figures = (f"{best.tokens_per_second:,.0f}", f"{change.gain:.2f}{mark}", *more)
+        table.add_row(Text(change.change), Text(best.layout.name), *figures)
+    return table
 
 
 def _why_second(plan: LayoutPlan) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from partitioner.formats.llm.collectives import SERVER
 from partitioner.formats.llm.decoder import Decoder, Experts
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.runtimes import Runtime
@@ -57,7 +56,7 @@ class LayoutSpace:
 
     def _in_one_kind_of_link(self, tensor: int, expert: int) -> bool:
         """Whether devices that divide experts are all in one server, or more than a server has."""
-        return tensor * expert <= self.cluster.node or expert > max(self.cluster.node, SERVER)
+        return tensor * expert <= self.cluster.node or expert > self.cluster.node
 
     def _tensor(self) -> list[int]:
         """Return the tensor degrees: those that divide a server."""

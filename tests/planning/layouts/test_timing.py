@@ -128,3 +128,12 @@ def test_options_out_of_range_are_refused_by_name(given: dict[str, object], said
 def test_a_time_limit_ends_the_search_with_the_best_so_far() -> None:
     found = pt.plan(CONFIG, gpus=64, device="A100-80", global_batch=256, sequence=128, time_limit=0.5)
     assert found.rows and found.bound <= found.best.seconds and found.runtime_seconds < 5
+
+
+@pytest.mark.parametrize("zero", [1, 2])
+def test_shares_of_states_are_those_that_the_config_has_with_them(zero: int) -> None:
+    """Times without ZeRO and its states divided are what the layers of the config have with it."""
+    layout = ClusterLayout(tensor=2, data=4, zero=zero)
+    costs = run_of(layout, 16).costs
+    for derived, computed in zip(costs.layers(layout), costs._computed(layout), strict=True):
+        np.testing.assert_allclose(derived, computed, rtol=1e-7)

@@ -1,0 +1,119 @@
+"""What is asked for when layouts are ranked: a model, a cluster, a batch, and what may be run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from partitioner.base.clock import Clock
+from partitioner.base.files import path_name, read_json
+from partitioner.base.interruption import Interruption
+from partitioner.estimation.named_devices import NamedDevice
+from partitioner.formats.hugging_face import decoder_of
+from partitioner.formats.llm.decoder import Decoder
+from partitioner.formats.llm.layout_options import LayoutOptions
+from partitioner.planning.layouts.costs import ModelCosts
+from partitioner.planning.layouts.layout import Cluster
+from partitioner.planning.layouts.result import LayoutRow
+from partitioner.planning.layouts.runtimes import RUNTIMES
+from partitioner.planning.layouts.search import ClusterLayoutSearch
+from partitioner.planning.layouts.space import LayoutSpace
+from partitioner.planning.layouts.timing import LayoutRun
+
+TRAINED = 3  # passes' worth of the forward operations that a step of training has
+
+
+@dataclass(frozen=True)
+class LayoutQuestion:
+    """A model to be trained on a cluster with batches of a size.
+
+    Parameters
+    ----------
+    decoder
+        The model, without the blocks that predict further tokens.
+    cluster
+        The GPUs.
+    global_batch, sequence
+        Sequences of a batch, and tokens of a sequence.
+    dtype
+        The type of the factors of products.
+    runtime
+        A name of :data:`partitioner.planning.layouts.runtimes.RUNTIMES`.
+    options
+        Types of numbers and the optimizer.
+    """
+
+    decoder: Decoder
+    cluster: Cluster
+    global_batch: int
+    sequence: int
+    dtype: str = "bfloat16"
+    runtime: str = "any"
+    options: LayoutOptions = field(default_factory=LayoutOptions)
+
+    @property
+    def space(self) -> LayoutSpace:
+        """All layouts that the runtime can run."""
+        selective = self.options.get("attention") == "unfused"
+        return LayoutSpace(self.decoder, self.cluster, self.global_batch, RUNTIMES[self.runtime], selective)
+
+    def search(self, top: int, clock: Clock, interruption: Interruption) -> ClusterLayoutSearch:
+        """Return a search for the `top` fastest layouts, which has not begun."""
+        costs = ModelCosts(self.decoder, self.cluster, self.sequence, self.dtype, self.options)
+        return ClusterLayoutSearch(costs, self.global_batch, top, clock, interruption)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of a batch."""
+        return self.global_batch * self.sequence
+
+    def row(self, run: LayoutRun) -> LayoutRow:
+        """Return the figures of a simulated layout."""
+        cluster = self.cluster
+        rate = TRAINED * run.costs.flops() * self.global_batch / run.seconds / cluster.gpus
+        return LayoutRow(
+            run.layout,
+            run.seconds,
+            self.tokens / run.seconds,
+            rate / 1e12,
+            rate / cluster.device.speed(self.dtype),
+            float(run.memory.max()),
+            run.simulated[2],
+            run.exposed,
+            run.blocks,
+        )
+
+
+def decoder_to_train(config: str | os.PathLike[str] | dict[str, Any]) -> Decoder:
+    """Return the model of a config, without the blocks that predict further tokens.
+
+    Raises
+    ------
+    WorkloadError
+        If the config breaks a rule.
+    """
+    content, source = (
+        (config, "config") if isinstance(config, dict) else (read_json(config), path_name(config))
+    )
+    return replace(decoder_of(content, source), predictors=())
+
+
+def cluster_of(
+    device: NamedDevice,
+    gpus: int,
+    node: int,
+    peer: float | None,
+    network: float,
+    latency: float,
+    memory: float | None,
+) -> Cluster:
+    """Return the cluster with what is not given taken from the device.
+
+    Raises
+    ------
+    OptionError
+        If an option is not in its range.
+    """
+    own = peer if peer is not None else device.peer or device.host or network
+    return Cluster(gpus, device, node, own, network, latency, device.memory if memory is None else memory)
