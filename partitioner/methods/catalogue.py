@@ -60,7 +60,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "alternatives",
-        "partitioner.methods.dp.alternatives.solve:solve_alternatives",
+        "partitioner.methods.dp.alternatives:solve_alternatives",
         ("throughput", "batch", "piper"),
         ("chain",),
         ("numba",),
@@ -70,7 +70,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "piper",
-        "partitioner.methods.dp.alternatives.solve:solve_piper",
+        "partitioner.methods.dp.alternatives:solve_piper",
         ("throughput", "piper"),
         ("chain",),
         ("numba",),

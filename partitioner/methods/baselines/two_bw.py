@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of, turned_ways
-from partitioner.methods.dp.alternatives.search import least_load
-from partitioner.methods.dp.alternatives.stage import ChosenStage, load_of, names_of, parts_of
+from partitioner.methods.dp._alternatives_core import ChosenStage, load_of, names_of, parts_of
+from partitioner.methods.dp.alternatives_search import least_load
+from partitioner.methods.dp.alternatives_stages import ChoiceModel, model_of, turned_ways
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import AlternativesProblem

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.cuts.bound import holds
+from partitioner.methods.bounds.cuts import holds
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp import _anytime_core as kernel
@@ -39,7 +39,7 @@ from partitioner.problem.variants import ChainProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 if TYPE_CHECKING:
-    from partitioner.methods.bounds.cuts.bound import CutBound
+    from partitioner.methods.bounds.cuts import CutBound
 
 
 SLOTS = 4  # slots for each state, a power of two
@@ -299,7 +299,7 @@ class Decider:
         return stages if self.backwards else stages[::-1]
 
 
-CUT_BOUND = "partitioner.methods.bounds.cuts.bound:CutBound"  # imported when it is needed: it loads a solver
+CUT_BOUND = "partitioner.methods.bounds.cuts:CutBound"  # imported when it is needed: it loads a solver
 
 
 def solve_beyond(

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from ortools.math_opt.python import mathopt
 
-from partitioner.methods.bounds.fill_drain.arrays import spine_of
 from partitioner.methods.method import Settings
+from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.virtual_stages.bound_arcs import StageArcs, joint_nets, stage_arcs
 from partitioner.methods.virtual_stages.bound_pairs import MOST_CUTS, MOST_STEPS, JointNets, PairWalk

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.methods.bounds.cuts.bound import CutBound, holds
+from partitioner.methods.bounds.cuts import CutBound, holds
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to

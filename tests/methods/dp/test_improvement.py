@@ -11,16 +11,16 @@ import pytest
 
 from partitioner import Devices, Graph, WorkloadError, solve
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp import gpipe as passes
 from partitioner.methods.dp import pipeline as pipelines
 from partitioner.methods.dp.improvement import BorderSearch
 from partitioner.methods.dp.linear import LinearSearch
-from partitioner.methods.dp.passes import solve as passes
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Settings
 from partitioner.methods.rules import obeys
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to
-from tests.methods.dp.passes.test_solve import compared
+from tests.methods.dp.test_gpipe import compared
 from tests.methods.dp.test_pipeline import attempt
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value

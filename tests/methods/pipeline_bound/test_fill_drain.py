@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, PartitionerError, solve
-from partitioner.methods.bounds.fill_drain.arrays import spine_of
-from partitioner.methods.bounds.fill_drain.search import fill_drain, series_bound
 from partitioner.methods.method import Settings
+from partitioner.methods.pipeline_bound.fill_drain import fill_drain, series_bound
+from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT

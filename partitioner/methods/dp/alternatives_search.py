@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.alternatives.model import ChoiceModel
-from partitioner.methods.dp.alternatives.stage import ChosenStage, stage_load, stage_of
-from partitioner.methods.dp.alternatives.stage_pairs import Pairs
+from partitioner.methods.dp._alternatives_core import ChosenStage, stage_load, stage_of
+from partitioner.methods.dp.alternatives_pairs import Pairs
+from partitioner.methods.dp.alternatives_stages import ChoiceModel
 from partitioner.methods.dp.lattice import Ints32, Lattice
 from partitioner.methods.method import OutOfTimeError, Settings, meets
 from partitioner.problem.arrays import Floats
@@ -30,7 +30,7 @@ def spread(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     lattice, pairs, choices, shapes, memory, greedy
-        The model, see :mod:`partitioner.methods.dp.alternatives.model`, and the rule for ways.
+        The model, see :mod:`partitioner.methods.dp.alternatives_stages`, and the rule for ways.
     limit
         Of every load.
     most_copies

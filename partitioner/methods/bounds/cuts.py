@@ -2,8 +2,8 @@
 
 Let k equal devices pay for transfers, and let T be the largest load. The work on the left of a cut lies in
 one of many windows, and a minimum cut bounds what a cut in a window tears
-(:mod:`partitioner.methods.bounds.cuts.network`). All loads together are the work and the transfers. The
-cheapest sequence of cuts (:mod:`partitioner.methods.bounds.cuts.bound`) bounds the transfers; the work
+(:mod:`partitioner.methods.bounds.cut_network`). All loads together are the work and the transfers. The
+cheapest sequence of cuts (:mod:`partitioner.methods.bounds.cuts`) bounds the transfers; the work
 between two cuts and what their stage pays for both are at most T.
 
 Two stages at least pay for a torn net. A net may be torn by several cuts, but counts once. Every stage does
@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.cuts.network import ROUNDING, CutNetwork
+from partitioner.methods.bounds.cut_network import ROUNDING, CutNetwork
 from partitioner.methods.ip.cover_pricing import FractionOracle
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.measure import Measure
@@ -326,7 +326,7 @@ CLOSE = 1e-3  # of the value: a narrower bracket is not halved again
 
 
 class CutBound:
-    """The bound for one problem, for which it :func:`~partitioner.methods.bounds.cuts.bound.holds`.
+    """The bound for one problem, for which it :func:`~partitioner.methods.bounds.cuts.holds`.
 
     Parameters
     ----------

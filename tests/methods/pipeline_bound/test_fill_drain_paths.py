@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.methods.bounds.fill_drain.arrays import RowEvents, row_events
-from partitioner.methods.bounds.fill_drain.kernel import add_onward, add_returning
+from partitioner.methods.pipeline_bound._fill_drain_core import add_onward, add_returning
+from partitioner.methods.pipeline_bound.paths import RowEvents, row_events
 
 Times = list[tuple[float, float]]
 FORWARD, BACKWARD = 0, 1

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.batch import BatchSearch, batch_value, samples, table_bytes
-from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of
-from partitioner.methods.dp.alternatives.search import LoadSearch, least_load
-from partitioner.methods.dp.alternatives.stage import ChosenStage, names_of, parts_of
-from partitioner.methods.dp.alternatives.stage_pairs import pairs_within
+from partitioner.methods.dp._alternatives_core import ChosenStage, names_of, parts_of
+from partitioner.methods.dp.alternatives_batch import BatchSearch, batch_value, samples, table_bytes
+from partitioner.methods.dp.alternatives_pairs import pairs_within
+from partitioner.methods.dp.alternatives_search import LoadSearch, least_load
+from partitioner.methods.dp.alternatives_stages import ChoiceModel, model_of
 from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.turned import turned_chain
 from partitioner.methods.method import Outcome, Settings, no_split
@@ -52,7 +52,7 @@ def solve_piper(problem: AlternativesProblem, settings: Settings) -> Outcome:
     """Find the pipeline that Piper's program finds: method ``piper``.
 
     It is the same dynamic program, with the ways of a stage chosen by the program's rule (see
-    :mod:`partitioner.methods.dp.alternatives.stage`).
+    :mod:`partitioner.methods.dp._alternatives_core`).
     """
     return _solve(problem, settings, "piper", greedy=True)
 

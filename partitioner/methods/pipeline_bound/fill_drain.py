@@ -12,16 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from partitioner.methods.bounds.fill_drain.arrays import (
-    MakespanSpec,
-    MakespanTable,
-    PassSpine,
-    RowEvents,
-    no_rows,
-    row_events,
-    spine_of,
-)
-from partitioner.methods.bounds.fill_drain.kernel import STREAM, TURNS, WAYS, sweep
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.levels_tables import without_levels
@@ -31,6 +21,16 @@ from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node, relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
+from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS, sweep
+from partitioner.methods.pipeline_bound.paths import (
+    MakespanSpec,
+    MakespanTable,
+    PassSpine,
+    RowEvents,
+    no_rows,
+    row_events,
+    spine_of,
+)
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits

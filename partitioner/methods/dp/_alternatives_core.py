@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.alternatives.model import ChoiceModel, turned_ways
-from partitioner.methods.dp.alternatives.stage_pairs import way_surcharge
+from partitioner.methods.dp.alternatives_pairs import way_surcharge
+from partitioner.methods.dp.alternatives_stages import ChoiceModel, turned_ways
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import AlternativesProblem

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp._gpipe_core import SUM
 from partitioner.methods.dp.bracket import EFFORT, UNLIMITED, Stopped, TableBracket
+from partitioner.methods.dp.gpipe_tables import LimitedTables, PassTables
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
-from partitioner.methods.dp.passes.kernel import SUM
-from partitioner.methods.dp.passes.tables import LimitedTables, PassTables
 from partitioner.methods.dp.pipeline_tables import state_bytes
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.loads import value_of

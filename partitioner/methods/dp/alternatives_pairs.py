@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.alternatives.model import ChoiceModel
+from partitioner.methods.dp.alternatives_stages import ChoiceModel
 from partitioner.methods.dp.lattice import Lattice, first_later_cover
 from partitioner.problem.arrays import Floats, Ints
 

@@ -210,7 +210,7 @@ class MakespanTable(NamedTuple):
         Shape (I, S, N): the least time of a sample.
     label
         Shape (I, S, N, P): the least lengths of P paths, see
-        :mod:`partitioner.methods.bounds.fill_drain.kernel`.
+        :mod:`partitioner.methods.pipeline_bound._fill_drain_core`.
     origin, slot, kind, copies
         Shape (I, S, N): the ideal before the stage placed last and the slot of the stages that hold it, the
         kind and the number of the stage's devices; 0 devices if the last step left one idle.
@@ -233,7 +233,7 @@ class MakespanSpec(NamedTuple):
     Parameters
     ----------
     way
-        See :data:`partitioner.methods.bounds.fill_drain.kernel.WAYS`.
+        See :data:`partitioner.methods.pipeline_bound._fill_drain_core.WAYS`.
     returns
         Whether the backward pass runs through the stages from the last to the first.
     turns
@@ -249,10 +249,10 @@ class MakespanSpec(NamedTuple):
     forward, backward
         Shape (K, n): the processing times of both passes.
     before, after
-        Shape (n,): see :class:`partitioner.methods.bounds.fill_drain.arrays.PassSpine`.
+        Shape (n,): see :class:`partitioner.methods.pipeline_bound.paths.PassSpine`.
     spine
         Shape (I,): how many supernodes of the spine each ideal holds, see
-        :class:`partitioner.methods.bounds.fill_drain.arrays.PassSpine`.
+        :class:`partitioner.methods.pipeline_bound.paths.PassSpine`.
     rows
         The rows of the schedule, in which labels are the paths from a pass to another one.
     whole

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTable
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp._passes_core import (
     INTO,
@@ -29,6 +28,7 @@ from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
 from partitioner.methods.dp._walk_core import new_path, walk_of
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts
+from partitioner.methods.pipeline_bound.paths import MakespanSpec, MakespanTable
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.workload.in_flight import HOLD_A_BATCH
 
@@ -40,7 +40,7 @@ def add_returning(forwards, backwards, behind, forward, backward, transfers, fou
     Parameters
     ----------
     forwards, backwards
-        Shape (F + B, F + B): see :class:`partitioner.methods.bounds.fill_drain.arrays.RowEvents`.
+        Shape (F + B, F + B): see :class:`partitioner.methods.pipeline_bound.paths.RowEvents`.
     behind, found
         Shape (F, B): the longest paths, minus infinity if there are none.
     forward, backward
@@ -403,7 +403,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     lattice, costs, memory_model, states
         See :mod:`partitioner.methods.dp.stages`.
     spec, table
-        See :mod:`partitioner.methods.bounds.fill_drain.arrays`; the table is written if `step` is 1.
+        See :mod:`partitioner.methods.pipeline_bound.paths`; the table is written if `step` is 1.
     outside
         Shape (2, I, D + 1): the least time of a sample of the stages outside an ideal, by the most devices
         that they have: of all passes that lead to the ideal, and of backward passes that do so.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, InfeasibleError, Plan, solve
-from partitioner.methods.dp.passes import tables
-from partitioner.methods.dp.passes.tables import growth_by_pass
+from partitioner.methods.dp import gpipe_tables as tables
+from partitioner.methods.dp.gpipe_tables import growth_by_pass
 from partitioner.methods.dp.stages import read_of_node
 from partitioner.problem.arrays import Floats
 from partitioner.problem.contract import Goal
@@ -17,7 +17,7 @@ from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to
-from tests.methods.dp.passes.test_solve import workload
+from tests.methods.dp.test_gpipe import workload
 from tests.methods.slow_parameters import slow
 
 BY_PASS = Goal(Measure.LARGEST_LOAD_BY_PASS)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
+from partitioner.methods.dp._gpipe_core import SUM, PassSearchSpec, PassTerms, sweep
 from partitioner.methods.dp.bracket import TableFilling
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
-from partitioner.methods.dp.passes.kernel import SUM, PassSearchSpec, PassTerms, sweep
 from partitioner.methods.dp.pipeline_tables import StateSpace, new_table, stages_in
 from partitioner.methods.dp.stages import (
     costs_by_pass,

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.alternatives.model import ChoiceModel
-from partitioner.methods.dp.alternatives.search import SLICE, mark_members, stage_members
-from partitioner.methods.dp.alternatives.stage import ChosenStage, stage_load, stage_of
-from partitioner.methods.dp.alternatives.stage_pairs import Pairs
+from partitioner.methods.dp._alternatives_core import ChosenStage, stage_load, stage_of
+from partitioner.methods.dp.alternatives_pairs import Pairs
+from partitioner.methods.dp.alternatives_search import SLICE, mark_members, stage_members
+from partitioner.methods.dp.alternatives_stages import ChoiceModel
 from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
 from partitioner.methods.dp.lattice import Ints32, Lattice
 from partitioner.methods.method import ROUNDING, OutOfTimeError, Settings
@@ -29,7 +29,7 @@ def lay(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     lattice, pairs, choices, shapes, memory
-        The model, see :mod:`partitioner.methods.dp.alternatives.model`.
+        The model, see :mod:`partitioner.methods.dp.alternatives_stages`.
     threshold
         Of every load.
     place

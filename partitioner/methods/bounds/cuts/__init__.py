@@ -1,1 +1,0 @@
-"""Lower bounds on chains that count the tensors which every cut must move."""

@@ -1,1 +1,0 @@
-"""The dynamic program over ideals for the largest forward load plus the largest backward load."""
