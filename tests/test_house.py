@@ -55,6 +55,8 @@ ORDER = (
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 COMPILED = ("base", "methods", "schedule")  # the only packages that may import numba
 PLAIN = ("workload", "problem", "evaluation")  # these reach no import of numba by any way
+METHODS = "partitioner.methods"
+BOTH_WAYS = {("bounds", "ip"), ("ip", "solvers")}  # folders of methods to be disentangled
 VALIDATED = {"partitioner.workload.graph", "partitioner.workload.graph_validation"}  # a circle with a reason
 OBJECTIVES_IN = {"partitioner.planning.objectives", "partitioner.planning.solve"}
 SPLITS_IN = {*OBJECTIVES_IN, "partitioner.problem.contract", "partitioner.evaluation.shape"}
@@ -80,6 +82,15 @@ def upward(trees: Trees) -> list[tuple[str, str]]:
         and place(here) != place(there)
         and RANK[place(there)] >= RANK[place(here)]
     ]
+
+
+def importing_each_other(trees: Trees) -> set[tuple[str, str]]:
+    """Return the pairs of folders of `methods/` with imports in both directions."""
+    folder = {
+        name: name.split(".")[2] for name in trees if name.startswith(f"{METHODS}.") and name.count(".") > 2
+    }
+    pairs = {(folder[a], folder[b]) for a, b in import_graph(trees).edges if a in folder and b in folder}
+    return {(a, b) for a, b in pairs if a < b and (b, a) in pairs}
 
 
 def importing_numba(trees: Trees) -> set[str]:
@@ -187,6 +198,11 @@ def test_no_circle_of_imports(trees: Trees) -> None:
     assert circles(trees) in ([], [VALIDATED])
 
 
+def test_folders_of_methods_import_in_one_direction(trees: Trees) -> None:
+    """A bound does not import the search that uses it: of two folders at most one imports the other."""
+    assert importing_each_other(trees) == BOTH_WAYS
+
+
 def test_every_package_has_a_docstring() -> None:
     """A folder with modules is a package, and its ``__init__`` says what it holds, as every module does."""
     folders = {file.parent for file in ROOT.rglob("*.py")}
@@ -238,6 +254,16 @@ BROKEN: tuple[tuple[Check, dict[str, str], object], ...] = (
         [{"partitioner.a", "partitioner.a.x", "partitioner.b"}],
     ),
     (upward, {GRAPH: "import partitioner.planning.solve", SOLVE: ""}, [(GRAPH, SOLVE)]),
+    (
+        importing_each_other,
+        {
+            f"{METHODS}.dp.lattice": f"from {METHODS}.bounds.cuts import holds",
+            f"{METHODS}.bounds.cuts": f"from {METHODS}.dp.levels import x\nimport {METHODS}.method",
+            f"{METHODS}.dp.levels": "",
+            f"{METHODS}.method": f"from {METHODS}.dp.levels import x",
+        },
+        {("bounds", "dp")},
+    ),
     (with_numba, {GRAPH: "from numba.core import event"}, [GRAPH]),
     (
         reaching_numba,
@@ -269,7 +295,12 @@ BROKEN: tuple[tuple[Check, dict[str, str], object], ...] = (
 )
 
 
-@pytest.mark.parametrize("check", dict.fromkeys(check for check, _, _ in BROKEN if check is not circles))
+WITH_EXCEPTIONS = (circles, importing_each_other)  # each has a test of its own above
+
+
+@pytest.mark.parametrize(
+    "check", dict.fromkeys(check for check, _, _ in BROKEN if check not in WITH_EXCEPTIONS)
+)
 def test_the_package_keeps_the_rule(check: Check, trees: Trees) -> None:
     assert check(trees) == []
 

@@ -7,9 +7,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.dp._alternatives_core import ChosenStage, load_of, names_of, parts_of
-from partitioner.methods.dp.alternatives_search import least_load
-from partitioner.methods.dp.alternatives_stages import ChoiceModel, model_of, turned_ways
+from partitioner.methods.dp.alternatives_stages import (
+    ChoiceModel,
+    ChosenStage,
+    least_load,
+    load_of,
+    model_of,
+    names_of,
+    parts_of,
+    turned_ways,
+)
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import AlternativesProblem

@@ -1,332 +1,231 @@
-"""A stage of a plan: its shape, its supernodes, the ways that it chooses, and its load."""
+"""The compiled fills of the tables of stages with a choice among alternatives.
+
+With the labels ``copies``, by ideal and number of devices, a limit on loads is decided; with ``total`` the
+least sum of loads within one is found:
+
+    copies[J, p + degree * r] = min over I of copies[I, p] + r    of the stages J - I with a load of <= limit
+    total[J, p + degree * r]  = min over I of total[I, p] + load of the stage J - I on r copies
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.alternatives_pairs import way_surcharge
-from partitioner.methods.dp.alternatives_stages import ChoiceModel, turned_ways
-from partitioner.methods.method import Part
-from partitioner.problem.arrays import Ints
-from partitioner.problem.variants import AlternativesProblem
-from partitioner.problem.ways import OWN
+from partitioner.methods.dp._alternatives_stages_core import StageMembers, WayRule, stage_load
+from partitioner.methods.dp.lattice import mark
+from partitioner.problem.arrays import Floats, Ints
 
-LEAST_SAVED = 1e-9  # swaps of Piper's rule that save no more are left out
-SLACK = 1e-12  # of comparisons with bounds, relative to the value
+FAR = np.int32(2**31 - 1)  # more copies than there are
+ROUNDING = 1e-6  # of sums of work, in devices
 
 
-@njit(cache=True)
-def least_sum(count, start, value, memory, limit, cutoff, greedy, chosen):  # type: ignore[no-untyped-def]
-    """Return the least sum of values within the memory limit; infinity if none is at most `cutoff`.
+class LoadLimit(NamedTuple):
+    """The stages that a table of largest loads may have.
 
-    Choice c has the ways from ``start[c]`` to ``start[c + 1]``. A result of at most `cutoff` need not be the
-    least one unless `cutoff` is infinite. With `greedy` it is that of Piper's rule, whose ways are written to
-    `chosen`; else `chosen` is only working space.
+    Parameters
+    ----------
+    load
+        The largest load of a stage.
+    copies
+        How many copies all stages may have.
+    work
+        Shape (ideals,): the least time of all devices together for the supernodes outside of each ideal.
+    greedy
+        Whether ways are chosen by Piper's rule.
     """
-    total, held, least_held = 0.0, 0.0, 0.0
-    for c in range(count):
-        first, small = -1, -1
-        for w in range(start[c], start[c + 1]):
-            less = first < 0 or memory[w] < memory[first]
-            if first < 0 or value[w] < value[first] or (value[w] == value[first] and less and not greedy):
-                first = w
-            if small < 0 or memory[w] < memory[small]:
-                small = w
-        if first < 0:
-            return np.inf
-        chosen[c] = first
-        total += value[first]
-        held += memory[first]
-        least_held += memory[small]
-    if total > cutoff or least_held > limit:
-        return np.inf
-    if held <= limit:
-        return total
-    swaps, extra, saved, of = _swaps(count, start, value, memory, chosen, greedy)
-    order = np.argsort(extra[:swaps] / saved[:swaps], kind="mergesort")
-    need, upper, ratio, last = held - limit, total, 0.0, 0
-    for k in range(swaps):
-        last = order[k]
-        ratio = extra[last] / saved[last]
-        upper += extra[last]
-        need -= saved[last]
-        chosen[of[last, 0]] = of[last, 1]
-        if need <= 0 and _sum_of(count, chosen, memory) <= limit:
-            break
-    upper = _sum_of(count, chosen, value)
-    if _sum_of(count, chosen, memory) > limit:
-        return np.inf
-    if greedy or upper <= cutoff < np.inf:
-        return upper
-    return _searched(count, start, value, memory, limit, min(cutoff, upper), ratio, upper)
+
+    load: float
+    copies: int
+    work: Floats
+    greedy: bool
 
 
-@njit(cache=True)
-def _sum_of(count, chosen, figures):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for c in range(count):
-        total += figures[chosen[c]]
-    return total
+class LabelTable(NamedTuple):
+    """What is known of the stages that hold an ideal on a number of devices.
 
-
-@njit(cache=True)
-def _swaps(count, start, value, memory, fastest, greedy):  # type: ignore[no-untyped-def]
-    """Return the number of swaps along the hull of each choice, their extra value, memory saved, and ways."""
-    most = start[count] - start[0]
-    extra, saved, of = np.empty(most), np.empty(most), np.empty((most, 2), np.int64)
-    swaps, least = 0, LEAST_SAVED if greedy else 0.0
-    for c in range(count):
-        at = fastest[c]
-        while True:
-            best, slope = -1, np.inf
-            for w in range(start[c], start[c + 1]):
-                less = memory[at] - memory[w]
-                if less > least:
-                    found = (value[w] - value[at]) / less
-                    if found < slope or (found == slope and memory[w] < memory[best]):
-                        best, slope = w, found
-            if best < 0:
-                break
-            extra[swaps], saved[swaps] = value[best] - value[at], memory[at] - memory[best]
-            of[swaps, 0], of[swaps, 1] = c, best
-            swaps += 1
-            at = best
-    return swaps, extra, saved, of
-
-
-@njit(cache=True)
-def _searched(  # type: ignore[no-untyped-def]
-    count, start, value, memory, limit, target, ratio, upper
-):
-    """Return the least sum if it is at most `target`, else `upper`, or infinity if `upper` exceeds `target`.
-
-    `ratio` is the multiplier of the memory, and `upper` the value of some solution.
+    Parameters
+    ----------
+    least
+        Shape (ideals, devices + 1): the least number of copies; or (ideals, devices + 1, copies): the least
+        sum of loads by the number of copies, which with a single one are not told apart.
+    before, by
+        Of the same shape: the ideal from which it is reached, and the shape of the stage between.
     """
-    bound = -ratio * limit
-    cheapest = np.empty(count)
-    for c in range(count):
-        cheapest[c] = np.inf
-        for w in range(start[c], start[c + 1]):
-            cheapest[c] = min(cheapest[c], value[w] + ratio * memory[w])
-        bound += cheapest[c]
-    allowed = target + SLACK * (abs(target) + ratio * limit)
-    worst = upper if upper <= target else np.inf
-    if bound > allowed:
-        return worst
-    base_value, base_memory, open_choices, rest = 0.0, 0.0, 0, 0.0
-    core = np.empty(count, np.int64)
-    smallest = np.empty(count)
-    for c in range(count):
-        kept, only = 0, -1
-        smallest[c] = np.inf
-        for w in range(start[c], start[c + 1]):
-            if bound + (value[w] + ratio * memory[w] - cheapest[c]) <= allowed:
-                kept += 1
-                only = w
-                smallest[c] = min(smallest[c], memory[w])
-        if kept == 1:
-            base_value += value[only]
-            base_memory += memory[only]
-        else:
-            core[open_choices] = c
-            open_choices += 1
-            rest += smallest[c]
-    values, memories, excess = np.array([base_value]), np.array([base_memory]), np.array([bound])
-    for k in range(open_choices):
-        c = core[k]
-        rest -= smallest[c]
-        values, memories, excess = _extended(
-            values, memories, excess, start[c], start[c + 1], value, memory, ratio, cheapest[c],
-            allowed, limit - rest,
-        )  # fmt: skip
-    best = worst
-    for i in range(len(values)):
-        if memories[i] <= limit and values[i] <= target:
-            best = min(best, values[i])
-    return best
+
+    least: Any
+    before: Any
+    by: Any
+
+
+class KnownAnswers(NamedTuple):
+    """What is known of stages whatever the limit that is decided now.
+
+    Parameters
+    ----------
+    good, bad
+        Shape (stages, D): for how many samples in flight a stage is known to have ways within the limit, and
+        for how many it is known to have none.
+    """
+
+    good: Any
+    bad: Any
+
+
+class KnownLoads(NamedTuple):
+    """The least loads that are known.
+
+    Parameters
+    ----------
+    place
+        Shape (D, copies behind): where the load of a stage of a shape is kept.
+    load
+        Shape (stages, places): NaN where it is not known.
+    """
+
+    place: Ints
+    load: Floats
 
 
 @njit(cache=True)
-def _extended(  # type: ignore[no-untyped-def]
-    values, memories, excess, first, end, value, memory, ratio, cheapest, allowed, limit
-):
-    """Return the sums with a way of one more choice that no other sums dominate, within bound and limit."""
-    count, most = 0, len(values) * (end - first)
-    new_values, new_memories, new_excess = np.empty(most), np.empty(most), np.empty(most)
-    for w in range(first, end):
-        more = value[w] + ratio * memory[w] - cheapest
-        for i in range(len(values)):
-            held = memories[i] + memory[w]
-            if excess[i] + more <= allowed and held <= limit * (1 + SLACK):
-                new_values[count], new_memories[count] = values[i] + value[w], held
-                new_excess[count] = excess[i] + more
-                count += 1
-    order = np.argsort(new_memories[:count])
-    kept, least = 0, np.inf
-    for k in range(count):
-        i = order[k]
-        if new_values[i] < least:
-            least = new_values[i]
-            order[kept] = i
-            kept += 1
-    order = order[:kept]
-    return new_values[order], new_memories[order], new_excess[order]
+def stage_members(ideal, lattice, below, inside):  # type: ignore[no-untyped-def]
+    """Return the supernodes of an ideal that are not `below`, by descending rank; mark them in `inside`."""
+    found, count = np.empty(len(lattice.rank), np.int64), 0
+    while ideal > 0:
+        v = lattice.added[ideal]
+        if not below[v]:
+            found[count] = v
+            inside[v] = True
+            count += 1
+        ideal = lattice.parent[ideal]
+    return found[:count]
 
 
 @njit(cache=True, nogil=True)
-def stage_load(  # type: ignore[no-untyped-def]
-    members, inside, d, in_flight, cut, cutoff, choices, shapes, memory, greedy, fixed, way
-):
-    """Return the load of a stage, infinity if it has no ways within the memory or exceeds `cutoff`.
+def spread(lattice, pairs, terms, limit, first_ideal, end_ideal, table, known):  # type: ignore[no-untyped-def]
+    """Extend the labels of some ideals by all stages with a load of at most that of `limit`.
 
     Parameters
     ----------
-    members, inside
-        The supernodes of the stage, ascending in the order that is not turned; shape (n,): whether each
-        supernode is one of these.
-    d, in_flight, cut
-        The shape, the samples that a copy holds, and the cost of the tensors that the stage shares.
-    cutoff
-        The load that matters: a result of at most `cutoff` need not be the least one unless it is infinite.
-    choices, shapes, memory
-        The model, and the memory of a device.
-    greedy
-        Whether ways are chosen by Piper's rule.
-    fixed
-        Shape (C,): the way that a choice must have, -1 for any.
-    way
-        Shape (C,): gets the chosen ways of Piper's rule; nothing else is said of it.
+    lattice, pairs, terms
+        The ideals, the stages between them, and the model of stages, see
+        :mod:`partitioner.methods.dp.alternatives_stages`.
+    limit
+        What stages must keep to, a :class:`LoadLimit`.
+    first_ideal, end_ideal
+        The ideals whose labels are extended; those of smaller ideals are complete.
+    table, known
+        The least numbers of copies, and the answers that are known; both are written.
     """
-    count, rows = 0, 0
-    for v in members:
-        for c in range(choices.of_node[v], choices.of_node[v + 1]):
-            count += 1
-            rows += choices.start[c + 1] - choices.start[c]
-    start, of = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-    value, held, source, chosen = (
-        np.empty(rows),
-        np.empty(rows),
-        np.empty(rows, np.int64),
-        np.empty(count, np.int64),
-    )
-    best, outside = np.inf, cut / shapes.copies[d]
-    for cap in choices.caps:
-        count, rows = 0, 0
-        start[0] = 0
-        for v in members:
-            for c in range(choices.of_node[v], choices.of_node[v + 1]):
-                of[count] = c
-                for w in range(choices.start[c], choices.start[c + 1]):
-                    allowed = fixed[c] < 0 or fixed[c] == w
-                    if allowed and choices.degree[w] == shapes.degree[d] and choices.workspace[w] <= cap:
-                        extra = way_surcharge(c, w, choices, inside)
-                        value[rows] = choices.value[d, w] + extra / shapes.copies[d]
-                        held[rows] = choices.each[w] * in_flight + choices.once[w]
-                        source[rows] = w
-                        rows += 1
-                count += 1
-                start[count] = rows
-        found = outside + least_sum(count, start, value, held, memory - cap, cutoff - outside, greedy, chosen)
-        if found < best:
-            best = found
-            for k in range(count):
-                way[of[k]] = source[chosen[k]]
-        if best <= cutoff < np.inf:
-            break
-    return best
+    shapes, copies, good, bad = terms.shapes, table.least, known.good, known.bad
+    n, devices = len(lattice.rank), copies.shape[1] - 1
+    used, held = np.empty(devices + 1, np.int64), np.empty(devices + 1, np.int64)
+    inside, below = np.zeros((2, n), np.bool_)
+    fixed = np.full(len(terms.choices.start) - 1, -1)
+    rule = WayRule(limit.greedy, fixed, fixed.copy())
+    for ideal in range(first_ideal, end_ideal):
+        # the labels that no other one of the ideal dominates: fewer copies on more devices
+        labels, least = 0, FAR
+        for p in range(devices + 1):
+            if copies[ideal, p] < least:
+                least = copies[ideal, p]
+                used[labels], held[labels] = p, least
+                labels += 1
+        if not labels:
+            continue
+        mark(ideal, True, lattice.parent, lattice.added, below)
+        for pair in range(pairs.start[ideal], pairs.start[ideal + 1]):
+            target, ready = pairs.to[pair], False
+            members = held[:0]
+            needed = limit.work[target] / limit.load
+            for first in range(len(shapes.copies)):
+                degree = shapes.degree[first]
+                if first and degree == shapes.degree[first - 1]:
+                    continue
+                able = first  # the shape of the fewest copies whose load can be within the limit
+                while able < len(shapes.copies) and pairs.least[pair, able] > limit.load:
+                    able += 1
+                for k in range(labels):
+                    for d in range(able, len(shapes.copies)):
+                        p, total = used[k] + degree * shapes.copies[d], held[k] + shapes.copies[d]
+                        if shapes.degree[d] != degree or p + needed > devices + ROUNDING:
+                            break
+                        if total > limit.copies or copies[target, p] <= total:
+                            break
+                        y = shapes.in_flight[d, held[k]]
+                        if pairs.least[pair, d] > limit.load or y >= bad[pair, d]:
+                            continue
+                        # the ways of the stage are chosen only if its answer is not known for `y` samples
+                        if y > good[pair, d]:
+                            if not ready:
+                                members = stage_members(target, lattice, below, inside)
+                                ready = True
+                            stage = StageMembers(members, inside, pairs.cut[pair])
+                            if stage_load(terms, stage, d, y, limit.load, rule) > limit.load:
+                                bad[pair, d] = y
+                                continue
+                            good[pair, d] = y
+                        copies[target, p], table.before[target, p], table.by[target, p] = total, ideal, d
+                        break  # more copies would take more devices, too
+            if ready:
+                inside[:] = False
+        mark(ideal, False, lattice.parent, lattice.added, below)
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenStage:
-    """A stage of a pipeline of the turned problem.
+@njit(cache=True, nogil=True)
+def lay(lattice, pairs, terms, threshold, first_ideal, end_ideal, table, known):  # type: ignore[no-untyped-def]
+    """Extend the states of some ideals by all stages with a load of at most `threshold`.
 
     Parameters
     ----------
-    nodes
-        The supernodes, descending.
-    shape, behind
-        The shape, and the number of copies of the stages behind it.
-    way
-        Shape (C,): the way of each choice of the stage; -1 for choices of others.
-    load
-        Its load.
+    lattice, pairs, terms, first_ideal, end_ideal
+        As for :func:`spread`.
+    threshold
+        Of every load.
+    table, known
+        The least sums of loads, and the loads that are known; both are written.
     """
-
-    nodes: Ints
-    shape: int
-    behind: int
-    way: Ints
-    load: float
-
-
-def stage_of(model: ChoiceModel, nodes: Ints, shape: int, behind: int, greedy: bool) -> ChosenStage:
-    """Return a stage with the least load, or with the ways of Piper's rule.
-
-    The least load is computed once for each way, with those of earlier choices fixed.
-    """
-    choices, copies = model.choices, len(model.choices.start) - 1
-    fixed = np.full(copies, -1)
-    way = fixed.copy()
-    load = load_of(model, nodes, shape, behind, greedy, fixed, way)
-    for v in nodes.tolist() if not greedy else ():
-        for c in range(choices.of_node[v], choices.of_node[v + 1]):
-            fixed[c], load = _best(model, nodes, shape, behind, fixed, c)
-    return ChosenStage(nodes, shape, behind, way if greedy else fixed, float(load))
-
-
-def _best(
-    model: ChoiceModel, nodes: Ints, shape: int, behind: int, fixed: Ints, choice: int
-) -> tuple[int, float]:
-    """Return the way of a choice with the least load, given the fixed ones, and that load."""
-    first, end = model.choices.start[choice], model.choices.start[choice + 1]
-    found = []
-    for w in range(first, end):
-        given = fixed.copy()
-        given[choice] = w
-        found.append((load_of(model, nodes, shape, behind, False, given, given.copy()), w))
-    load, way = min(found)
-    return way, load
-
-
-def load_of(
-    model: ChoiceModel, nodes: Ints, shape: int, behind: int, greedy: bool, fixed: Ints, way: Ints
-) -> float:
-    """Return the load of a stage; the arguments are those of `ChosenStage` and of :func:`stage_load`."""
-    inside = np.zeros(model.problem.n, dtype=np.bool_)
-    inside[nodes] = True
-    held = int(model.shapes.in_flight[shape, behind])
-    cut, given = cut_cost(model, nodes), (model.choices, model.shapes, model.memory)
-    return float(stage_load(nodes, inside, shape, held, cut, np.inf, *given, greedy, fixed, way))
-
-
-def cut_cost(model: ChoiceModel, nodes: Ints) -> float:
-    """Return the cost of the tensors that a stage shares with others."""
-    cuts = model.cuts
-    nets = np.concatenate([cuts.net[cuts.start[v] : cuts.start[v + 1]] for v in nodes])
-    net, pins = np.unique(nets, return_counts=True)
-    return float(cuts.cost[net[pins < cuts.pins[net]]].sum())
-
-
-def parts_of(model: ChoiceModel, stages: Sequence[ChosenStage]) -> list[Part]:
-    """Return the stages as parts of the problem that is not turned; a part has all devices of its stage."""
-    last, shapes = model.problem.n - 1, model.shapes
-    return [
-        Part(model.kind, last - stage.nodes, int(shapes.copies[stage.shape] * shapes.degree[stage.shape]))
-        for stage in stages
-    ]
-
-
-def names_of(problem: AlternativesProblem, stages: Sequence[ChosenStage]) -> dict[int, str]:
-    """Return the names of the ways of nodes by their positions, without those of own figures."""
-    ways = turned_ways(problem)
-    return {
-        node: ways.name[w]
-        for stage in stages
-        for c, w in enumerate(stage.way.tolist())
-        if w >= 0 and ways.name[w] != OWN
-        for node in ways.nodes[c].tolist()
-    }
+    shapes, total, before, by = terms.shapes, table.least, table.before, table.by
+    n, devices, behind = len(lattice.rank), total.shape[1] - 1, total.shape[2]
+    inside, below = np.zeros((2, n), np.bool_)
+    fixed = np.full(len(terms.choices.start) - 1, -1)
+    rule = WayRule(False, fixed, fixed.copy())
+    none = np.empty(0, np.int64)
+    for ideal in range(first_ideal, end_ideal):
+        mark(ideal, True, lattice.parent, lattice.added, below)
+        for pair in range(pairs.start[ideal], pairs.start[ideal + 1]):
+            target, members = pairs.to[pair], none
+            for d in range(len(shapes.copies)):
+                if pairs.least[pair, d] > threshold:
+                    continue
+                taken = shapes.degree[d] * shapes.copies[d]
+                step = shapes.copies[d] if behind > 1 else 0
+                for c in range(behind - step):
+                    reached = False
+                    for p in range(devices - taken + 1):
+                        if total[ideal, p, c] < np.inf:
+                            reached = True
+                            break
+                    if not reached:
+                        continue
+                    # a load is computed when a state first needs it
+                    load = known.load[pair, known.place[d, c]]
+                    if np.isnan(load):
+                        if not len(members):
+                            members = stage_members(target, lattice, below, inside)
+                        stage = StageMembers(members, inside, pairs.cut[pair])
+                        load = stage_load(terms, stage, d, shapes.in_flight[d, c], np.inf, rule)
+                        known.load[pair, known.place[d, c]] = load
+                    if load > threshold:
+                        break  # with more copies behind a copy holds no fewer samples
+                    for p in range(devices - taken + 1):
+                        sum_of_loads = total[ideal, p, c] + load
+                        if sum_of_loads < total[target, p + taken, c + step]:
+                            total[target, p + taken, c + step] = sum_of_loads
+                            before[target, p + taken, c + step] = ideal
+                            by[target, p + taken, c + step] = d
+            if len(members):
+                inside[:] = False
+        mark(ideal, False, lattice.parent, lattice.added, below)

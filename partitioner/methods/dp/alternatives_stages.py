@@ -1,21 +1,34 @@
-"""The problem of stages with alternatives in the arrays that the kernels take."""
+"""Stages that choose among alternatives: the model in arrays, the load of one, and the list of all.
+
+A stage has a *shape*, a degree of its ways and a number of copies. On d devices a copy with the ways w of its
+choices, and r copies, its load is
+
+    (cost of the tensors that it shares + sum of time[w]) / r + exchange of the weights of w among the copies
+
+and the ways are the ones of the least load that fit in memory.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partitioner.base.errors import OptionError
+from partitioner.methods.dp._alternatives_stages_core import StageMembers, WayRule, list_pairs, stage_load
+from partitioner.methods.dp.lattice import Lattice
+from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import AlternativesProblem
-from partitioner.problem.ways import NodeWays
+from partitioner.problem.ways import OWN, NodeWays
 from partitioner.workload.in_flight import samples_in_flight
 
 ASYNCHRONOUS = "1f1b_async"  # the schedule that keeps a version of the weights for every sample in flight
 RESYNC = 4.0  # of Piper's model: transfers of its weights for an exchange among copies
-ALL_WORKSPACE = np.inf
+BYTES_A_SHAPE, BYTES_A_PAIR = 16, 16  # that tables take for a shape of a stage, and for a stage
+SLICE = 256  # ideals between two checks whether the run should end
 
 
 class Shapes(NamedTuple):
@@ -78,6 +91,23 @@ class CrossingNets(NamedTuple):
     cost: Floats
 
 
+class ChoiceTerms(NamedTuple):
+    """All on which the loads of stages depend.
+
+    Parameters
+    ----------
+    choices, shapes, cuts
+        The ways, the shapes of stages, and the tensors between supernodes.
+    memory
+        The memory of a device.
+    """
+
+    choices: Choices
+    shapes: Shapes
+    cuts: CrossingNets
+    memory: float
+
+
 @dataclass(frozen=True, eq=False)
 class ChoiceModel:
     """The model of all stages, for the problem with supernode v as n - 1 - v.
@@ -104,6 +134,11 @@ class ChoiceModel:
     shapes: Shapes
     choices: Choices
     cuts: CrossingNets
+
+    @property
+    def terms(self) -> ChoiceTerms:
+        """What kernels take of the model."""
+        return ChoiceTerms(self.choices, self.shapes, self.cuts, self.memory)
 
 
 def model_of(problem: AlternativesProblem, name: str) -> ChoiceModel:
@@ -217,3 +252,223 @@ def _cuts(problem: AlternativesProblem, kind: int) -> CrossingNets:
     start = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=problem.n))))
     cost = nets.cost * problem.transfer_factor[kind]
     return CrossingNets(start, nets.of_node.items[order], np.diff(nets.pins.start), cost)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenStage:
+    """A stage of a pipeline of the turned problem.
+
+    Parameters
+    ----------
+    nodes
+        The supernodes, descending.
+    shape, behind
+        The shape, and the number of copies of the stages behind it.
+    way
+        Shape (C,): the way of each choice of the stage; -1 for choices of others.
+    load
+        Its load.
+    """
+
+    nodes: Ints
+    shape: int
+    behind: int
+    way: Ints
+    load: float
+
+
+def stage_of(model: ChoiceModel, nodes: Ints, shape: int, behind: int, greedy: bool) -> ChosenStage:
+    """Return a stage with the least load, or with the ways of Piper's rule.
+
+    The least load is computed once for each way, with those of earlier choices fixed.
+    """
+    choices, copies = model.choices, len(model.choices.start) - 1
+    fixed = np.full(copies, -1)
+    way = fixed.copy()
+    load = load_of(model, nodes, shape, behind, greedy, fixed, way)
+    for v in nodes.tolist() if not greedy else ():
+        for c in range(choices.of_node[v], choices.of_node[v + 1]):
+            fixed[c], load = _best(model, nodes, shape, behind, fixed, c)
+    return ChosenStage(nodes, shape, behind, way if greedy else fixed, float(load))
+
+
+def _best(
+    model: ChoiceModel, nodes: Ints, shape: int, behind: int, fixed: Ints, choice: int
+) -> tuple[int, float]:
+    """Return the way of a choice with the least load, given the fixed ones, and that load."""
+    first, end = model.choices.start[choice], model.choices.start[choice + 1]
+    found = []
+    for w in range(first, end):
+        given = fixed.copy()
+        given[choice] = w
+        found.append((load_of(model, nodes, shape, behind, False, given, given.copy()), w))
+    load, way = min(found)
+    return way, load
+
+
+def load_of(
+    model: ChoiceModel, nodes: Ints, shape: int, behind: int, greedy: bool, fixed: Ints, way: Ints
+) -> float:
+    """Return the load of a stage; the arguments are those of `ChosenStage` and of `WayRule`."""
+    inside = np.zeros(model.problem.n, dtype=np.bool_)
+    inside[nodes] = True
+    held = int(model.shapes.in_flight[shape, behind])
+    stage = StageMembers(nodes, inside, cut_cost(model, nodes))
+    return float(stage_load(model.terms, stage, shape, held, np.inf, WayRule(greedy, fixed, way)))
+
+
+def cut_cost(model: ChoiceModel, nodes: Ints) -> float:
+    """Return the cost of the tensors that a stage shares with others."""
+    cuts = model.cuts
+    nets = np.concatenate([cuts.net[cuts.start[v] : cuts.start[v + 1]] for v in nodes])
+    net, pins = np.unique(nets, return_counts=True)
+    return float(cuts.cost[net[pins < cuts.pins[net]]].sum())
+
+
+def parts_of(model: ChoiceModel, stages: Sequence[ChosenStage]) -> list[Part]:
+    """Return the stages as parts of the problem that is not turned; a part has all devices of its stage."""
+    last, shapes = model.problem.n - 1, model.shapes
+    return [
+        Part(model.kind, last - stage.nodes, int(shapes.copies[stage.shape] * shapes.degree[stage.shape]))
+        for stage in stages
+    ]
+
+
+def names_of(problem: AlternativesProblem, stages: Sequence[ChosenStage]) -> dict[int, str]:
+    """Return the names of the ways of nodes by their positions, without those of own figures."""
+    ways = turned_ways(problem)
+    return {
+        node: ways.name[w]
+        for stage in stages
+        for c, w in enumerate(stage.way.tolist())
+        if w >= 0 and ways.name[w] != OWN
+        for node in ways.nodes[c].tolist()
+    }
+
+
+class Pairs(NamedTuple):
+    """The stages from ideal i: those from ``start[i]`` to ``start[i + 1]``.
+
+    Parameters
+    ----------
+    start
+        Shape (ideals + 1,).
+    to
+        The ideal that the stage leads to.
+    cut
+        The cost of the tensors that it shares with others.
+    least
+        Shape (stages, D): a lower bound of the load of a stage of each shape, whatever the memory.
+    """
+
+    start: Ints
+    to: Ints
+    cut: Floats
+    least: Floats
+
+
+class Least(NamedTuple):
+    """The least figures of choices and of supernodes.
+
+    Parameters
+    ----------
+    value
+        Shape (n, D): the least value of a supernode in a stage of a shape; infinity if it has no way.
+    each, once
+        Shape (n, degrees): the least memory of each sort by degree.
+    linked
+        Shape (n,): whether a way of the supernode pays extra times for edges.
+    number
+        Shape (D,): the number of the degree of every shape.
+    degree
+        Shape (degrees,): the degrees.
+    """
+
+    value: Floats
+    each: Floats
+    once: Floats
+    linked: Any
+    number: Ints
+    degree: Ints
+
+
+def least_of(model: ChoiceModel) -> Least:
+    """Return the least figures of every supernode."""
+    choices, shapes = model.choices, model.shapes
+    degrees, number = np.unique(shapes.degree, return_inverse=True)
+    owner = np.repeat(np.arange(model.problem.n), np.diff(choices.of_node))
+    by_shape = [_sums(model, owner, choices.value[d], shapes.degree[d]) for d in range(len(number))]
+    linked = np.bincount(owner, np.diff(choices.link_start), model.problem.n) > 0
+    each = [_sums(model, owner, choices.each, degree) for degree in degrees]
+    once = [_sums(model, owner, choices.once, degree) for degree in degrees]
+    return Least(np.stack(by_shape, 1), np.stack(each, 1), np.stack(once, 1), linked, number, degrees)
+
+
+def _sums(model: ChoiceModel, owner: Ints, figures: Floats, degree: int) -> Floats:
+    """Return the least figures of the ways of that degree, summed over the choices of each supernode."""
+    choices = model.choices
+    possible = np.where(choices.degree == degree, figures, np.inf)
+    least = np.minimum.reduceat(possible, choices.start[:-1])
+    found = np.zeros(model.problem.n)
+    np.add.at(found, owner, least)
+    return found
+
+
+def pairs_within(
+    model: ChoiceModel, lattice: Lattice, limit: float, budget: int, ended: Any = lambda: False
+) -> Pairs | None:
+    """Return the stages whose load can be at most `limit`; None if they exceed the budget, or the run ends.
+
+    Parameters
+    ----------
+    model, lattice
+        The problem and its ideals, both turned.
+    limit
+        Of the load.
+    budget
+        Bytes that the tables may take.
+    ended
+        Called from time to time: whether to give up.
+    """
+    least, shapes = least_of(model), len(model.shapes.copies)
+    most = budget // (BYTES_A_SHAPE * shapes + BYTES_A_PAIR)
+    start = np.zeros(lattice.size + 1, dtype=np.int64)
+    counted = Pairs(start, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, shapes)))
+    for first in range(0, lattice.size, SLICE):
+        if ended() or start[first] > most:
+            return None
+        list_pairs(lattice, model.terms, least, limit, first, min(first + SLICE, lattice.size), counted)
+    count = int(start[-1])
+    if count > most:
+        return None
+    pairs = Pairs(start, np.empty(count, dtype=np.int64), np.empty(count), np.empty((count, shapes)))
+    for first in range(0, lattice.size, SLICE):
+        if ended():
+            return None
+        list_pairs(lattice, model.terms, least, limit, first, min(first + SLICE, lattice.size), pairs)
+    return pairs
+
+
+def least_work(model: ChoiceModel) -> Floats:
+    """Return the least time of all devices together for each supernode, shape (n,)."""
+    choices, problem = model.choices, model.problem
+    one = np.flatnonzero(model.shapes.copies == 1)
+    time = np.full(len(choices.degree), np.inf)
+    for d in one.tolist():
+        at = choices.degree == model.shapes.degree[d]
+        time[at] = choices.value[d, at] * model.shapes.degree[d]
+    least = np.minimum.reduceat(time, choices.start[:-1])
+    found = np.zeros(problem.n)
+    np.add.at(found, np.repeat(np.arange(problem.n), np.diff(choices.of_node)), least)
+    return found
+
+
+def least_load(model: ChoiceModel) -> float:
+    """Return a lower bound: all work shared by all devices, or the largest least load of a choice."""
+    choices = model.choices
+    by_way = np.full(len(choices.degree), np.inf)
+    for d, degree in enumerate(model.shapes.degree.tolist()):
+        at = choices.degree == degree
+        by_way[at] = np.minimum(by_way[at], choices.value[d, at])
+    alone = np.minimum.reduceat(by_way, choices.start[:-1]).max()
+    return float(max(alone, least_work(model).sum() / model.devices))

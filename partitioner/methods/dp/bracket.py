@@ -56,7 +56,7 @@ class Decision:
     (True, False)
     """
 
-    stages: list[Part] | None = None
+    stages: list[Any] | None = None
     value: float = np.inf
     complete: bool = False
     steps: int = 0

@@ -9,7 +9,7 @@ from typing import Any
 import bench_piper
 import pytest
 
-SHARED = Path(__file__).parents[5] / "shared"
+SHARED = Path(__file__).parents[4] / "shared"
 REFERENCE, INPUTS = SHARED / "reference" / "piper.json", SHARED / "workloads" / "piper"
 QUICK, SOME, DIVISOR = 64, 2, 9
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from partitioner.methods.dp._alternatives_core import least_sum
+from partitioner.methods.dp._alternatives_stages_core import least_sum
 from tests.methods.slow_parameters import slow
 
 Case = tuple[list[list[tuple[float, float]]], float]
