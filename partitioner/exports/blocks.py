@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from partitioner.base.errors import Flaw
 from partitioner.exports.module_stages import Stages
 from partitioner.exports.stages import stages_of
 from partitioner.exports.target import Target
 from partitioner.results.plan import Plan
+from partitioner.workload.graph import Graph
 from partitioner.workload.module_groups import in_block, shared_parameters
-from partitioner.workload.modules import Modules, modules_of, repeated_block, split_number
+from partitioner.workload.modules import Modules, is_list, modules_of, repeated_block, split_number
 from partitioner.workload.workload import Workload
+
+MTP = "mtp"  # in the names of modules for multi-token prediction
+OPERATORS, EMBEDDING = "operators", "embedding"  # the field of nodes that names operators; that of tokens
 
 
 @dataclass(frozen=True)
@@ -43,16 +49,24 @@ def blocks_of(workload: Workload, plan: Plan, target: Target) -> Blocks:
     Raises
     ------
     ExportError
-        If there are none, another module is between two of them in the model, the stages have them in another
-        order, the modules before them are not all in the first stage, or those after them not all in the
-        last one, or layers on several devices share parameters.
+        If there are none, there is a second list of layers, the tool runs language models and the graph has
+        no embedding, another module is between two of them in the model, the stages have them in another
+        order, the modules before them are not all in the first stage, or those after them not all in the last
+        one, or layers on several devices share parameters.
     """
     found = stages_of(workload, plan, target)
     modules = modules_of(workload.graph)
     names = modules.names
     block = repeated_block(names)
     layers = tuple(names[i] for i in block)
-    target.refuse(list(_not_numbered(layers)), any_plan=True)
+    target.refuse(
+        [
+            *_not_numbered(layers),
+            *_further_lists(names, block),
+            *(_without_tokens(workload.graph, modules, block) if target.tokens else ()),
+        ],
+        any_plan=True,
+    )
     target.refuse([*_misplaced(found, names, block), *_tied_layers(workload, found, modules)])
     inside = set(layers)
     counts = tuple(len(inside.intersection(stage.modules)) for stage in found.stages)
@@ -71,6 +85,48 @@ def _not_numbered(layers: tuple[str, ...]) -> Iterator[Flaw]:
             rule = f"must be {expected}: layers are numbered without gaps, and nothing stands between them"
             yield Flaw(f"module {name}", "", "", rule)
             return
+
+
+def predicting(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the modules for multi-token prediction, which tools count among the layers.
+
+    Examples
+    --------
+    >>> predicting(["norm", "mtp.0", "head"])
+    ('mtp.0',)
+    """
+    return tuple(name for name in names if MTP in name.lower())
+
+
+def _further_lists(names: tuple[str, ...], block: range) -> Iterator[Flaw]:
+    """Yield a flaw for each further list of layers: as of an encoder, or of the stages of an image model.
+
+    That is a list with two consecutive numbers, or one whose own name is that of the largest list.
+    """
+    if not block:
+        return
+    prefix, _, suffix = split_number(names[block.start])
+    found: dict[tuple[str, str], list[int]] = {}
+    for name in names:
+        before, number, after = split_number(name)
+        listed = number is not None and is_list(before) and MTP not in name.lower()
+        if listed and (before, after) != (prefix, suffix):
+            found.setdefault((before, after), []).append(number or 0)
+    for (before, after), numbers in found.items():
+        several = any(number + 1 in numbers for number in numbers)
+        alike = before.split(".")[-2:] == prefix.split(".")[-2:] and after == suffix
+        if several or alike:
+            rule = f"is a list of layers beside {prefix}*{suffix}: the tool runs models of one list of layers"
+            yield Flaw(f"modules {before}*{after}", "", "", rule)
+
+
+def _without_tokens(graph: Graph, modules: Modules, block: range) -> Iterator[Flaw]:
+    """Yield a flaw if nothing before the layers looks up tokens, where the graph names its operators."""
+    nodes = [graph.extras.nodes[i] for i in np.flatnonzero(modules.of < block.stop).tolist()]
+    operators = [str(name) for node in nodes for name in node.get(OPERATORS, ())]
+    if operators and not any(name.startswith(EMBEDDING) for name in operators):
+        rule = f"calls no operator {EMBEDDING}: the tool runs language models, whose inputs are tokens"
+        yield Flaw("model", "", "", rule)
 
 
 def _misplaced(found: Stages, names: tuple[str, ...], block: range) -> Iterator[Flaw]:

@@ -39,7 +39,7 @@ def expressible(to: str, *, kind: str | None = None) -> Constraints:
         raise OptionError(f"kind = {shown(kind)}: must be the name of a kind of device, or None")
     target = TARGETS[to]
     parts = {
-        "modules": True,
+        "modules": not target.anywhere,
         "ends": target.blocks,
         "ties": not (target.ties or target.traced),
         "layer_ties": target.blocks,

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import shlex
 
-from partitioner.exports.blocks import blocks_of
+from partitioner.exports.blocks import blocks_of, predicting
 from partitioner.exports.device_map import HOST, numbers
 from partitioner.exports.target import Target
 from partitioner.results.plan import Plan
 from partitioner.workload.workload import Workload
 
-LLAMA_CPP = Target("llama.cpp", ties=True, blocks=True)
+LLAMA_CPP = Target("llama.cpp", ties=True, blocks=True, tokens=True)
 
 
 def llama_cpp(plan: Plan, workload: Workload) -> str:
     """Return the arguments that put each layer on its device, in a line.
 
-    llama.cpp keeps the embedding on the CPU, counts the head as one more layer, and gives the last
-    ``--n-gpu-layers`` layers to its GPUs in order, to each as many as ``--tensor-split`` says. If the devices
-    stand in another order, ``--override-tensor`` puts the weights of each layer on its device; the cache of
-    keys and values then stays where llama.cpp puts it.
+    llama.cpp keeps the embedding on the CPU, counts layers for multi-token prediction and the head as further
+    layers, and gives the last ``--n-gpu-layers`` of all to its GPUs in order, to each as many as
+    ``--tensor-split`` says. That is the rule since December 2025 (its pull request 18148, head first). Older
+    releases leave the head on the CPU unless all layers are on GPUs, so that they take a layer more from the
+    CPU; where no layer is on the CPU, both rules are one. If the devices stand in another order,
+    ``--override-tensor`` puts the weights of each layer on its device; the cache of keys and values then
+    stays where llama.cpp puts it.
 
     Raises
     ------
@@ -31,7 +34,7 @@ def llama_cpp(plan: Plan, workload: Workload) -> str:
     number = numbers(workload.devices)
     devices = [number[stage.device] for stage in found.stages.stages]
     slots = [device for device, count in zip(devices, found.counts, strict=True) for _ in range(count)]
-    slots.append(devices[-1])  # that of the head
+    slots += [devices[-1]] * (len(predicting(found.head)) + 1)  # the last one is that of the head
     own = [slot for slot in slots if isinstance(slot, int)]
     on_host = len(slots) - len(own)
     in_order = own == sorted(own) and slots[:on_host] == [HOST] * on_host

@@ -6,7 +6,7 @@ import json
 from itertools import groupby
 from typing import Any
 
-from partitioner.exports.blocks import Blocks, blocks_of
+from partitioner.exports.blocks import Blocks, blocks_of, predicting
 from partitioner.exports.target import LOOP, Target
 from partitioner.results.plan import Plan
 from partitioner.workload.workload import Workload
@@ -18,9 +18,9 @@ EMBEDDING, LAYER, PREDICTION, LOSS = "E", "t", "m", "L"
 def megatron(plan: Plan, workload: Workload) -> str:
     """Return the fields of ``TransformerConfig`` that say which layers each stage has, as JSON.
 
-    Modules after the layers whose name contains ``mtp`` are its layers for multi-token prediction. The counts
-    of the first and the last stage, for versions without layouts, are given if all other stages are equal
-    and no device has several stages.
+    ``TransformerConfig(**json.loads(text), hidden_size=..., ...)`` takes them as they are. Modules after the
+    layers whose name contains ``mtp`` are its layers for multi-token prediction. The rank of a device is its
+    position among the devices of the stages, which the writer ``stages`` lists.
 
     Raises
     ------
@@ -35,17 +35,17 @@ def megatron(plan: Plan, workload: Workload) -> str:
         "pipeline_model_parallel_size": devices,
         "virtual_pipeline_model_parallel_size": virtual if virtual > 1 else None,
         "pipeline_model_parallel_layout": layout(found),
-        **_ends(found, virtual),
+        "mtp_num_layers": len(predicting(found.head)) or None,
     }
     given = {name: value for name, value in fields.items() if value is not None}
-    return json.dumps(given | {"ranks": found.stages.ranks}, indent=1) + "\n"
+    return json.dumps(given, indent=1) + "\n"
 
 
 def layout(blocks: Blocks) -> str:
     """Return the layout string: E embedding, t layer, m multi-token prediction, L loss, | between stages."""
     stages = [LAYER * count for count in blocks.counts]
     stages[0] = EMBEDDING + stages[0]
-    stages[-1] += PREDICTION * sum("mtp" in name.lower() for name in blocks.head) + LOSS
+    stages[-1] += PREDICTION * len(predicting(blocks.head)) + LOSS
     return "|".join(map(_shortened, stages))
 
 
@@ -59,11 +59,3 @@ def _shortened(letters: str) -> str:
     """
     runs = [(letter, len(list(group))) for letter, group in groupby(letters)]
     return "".join(letter if count == 1 else f"{letter}*{count}" for letter, count in runs)
-
-
-def _ends(blocks: Blocks, virtual: int) -> dict[str, int]:
-    """Return the numbers of layers of the first and the last stage; nothing if they do not say it all."""
-    first, *between, last = blocks.counts if len(blocks.counts) > 1 else (0, 1, 2, 0)
-    if virtual > 1 or len(set(between)) > 1:
-        return {}
-    return {"num_layers_in_first_pipeline_stage": first, "num_layers_in_last_pipeline_stage": last}

@@ -11,8 +11,8 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.groups import group_numbers
 from partitioner.workload.workload import Workload
 
-VLLM = Target("vllm", line=True, ranks=ONE, ties=True, own_memory=True, blocks=True)
-SGLANG = Target("sglang", line=True, ranks=ONE, ties=True, one_kind=True, blocks=True)
+VLLM = Target("vllm", line=True, ranks=ONE, ties=True, own_memory=True, blocks=True, tokens=True)
+SGLANG = Target("sglang", line=True, ranks=ONE, ties=True, one_kind=True, blocks=True, tokens=True)
 
 
 def vllm(plan: Plan, workload: Workload) -> str:

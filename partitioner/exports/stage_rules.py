@@ -10,7 +10,7 @@ from partitioner.base.errors import Flaw, shown
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.exports.module_stages import Stages
-from partitioner.exports.target import LOOP, ONE, Target
+from partitioner.exports.target import ANY_RANKS, ONE, VEE, Target
 from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.module_groups import of_inputs, shared_parameters
 from partitioner.workload.modules import Modules
@@ -69,18 +69,26 @@ def skipping(placed: Placed, modules: Modules, found: Stages) -> Iterator[Flaw]:
 
 def wrong_ranks(found: Stages, target: Target) -> Iterator[Flaw]:
     """Yield a flaw for each stage on a device that the target would not give it."""
-    if target.ranks not in (ONE, LOOP):
+    if target.ranks == ANY_RANKS or (target.ranks == VEE and is_vee(found)):
         return
     count = len(found.ranks)
     rule = "a device has one stage" if target.ranks == ONE else f"stage k must be on device k mod {count}"
+    if target.ranks == VEE:
+        rule += f", or of {2 * count} stages k and {2 * count - 1} - k on device k"
     for number, rank in enumerate(found.rank_of):
         expected = number if target.ranks == ONE else number % count
         if rank != expected:
             first = found.stages[number].modules[0]
             yield Flaw(f"stage {number} (from module {first})", "", f"is on {found.ranks[rank]}", rule)
-    if target.ranks == LOOP and len(found.stages) % count:
+    if target.ranks != ONE and len(found.stages) % count:
         rule = f"must be a multiple of the {count} devices"
         yield Flaw("number of stages", "", str(len(found.stages)), rule)
+
+
+def is_vee(found: Stages) -> bool:
+    """Whether device k of p has stages k and 2 p - 1 - k, as the schedules ZB-V and DualPipeV want it."""
+    once = range(len(found.ranks))
+    return found.rank_of == (*once, *reversed(once))
 
 
 def tied(workload: Workload, modules: Modules, found: Stages, target: Target) -> Iterator[Flaw]:

@@ -29,14 +29,15 @@ from partitioner.exports.stage_rules import (
 from partitioner.exports.target import Target
 from partitioner.exports.traced_rules import traced_flaws
 from partitioner.workload.graph import Ints
-from partitioner.workload.modules import Modules, modules_of
+from partitioner.workload.modules import Modules, modules_of, without_layers
 from partitioner.workload.workload import Workload
 
 
 def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     """Return the stages of a plan: consecutive modules on one device make a stage.
 
-    Modules stand in the order of the plan's stages if it is a chain, else in forward order.
+    Every node is a module of its own for targets that cut anywhere. Modules stand in the order of the plan's
+    stages if it is a chain, else in forward order.
 
     Raises
     ------
@@ -56,7 +57,7 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     """
     solution = solution_of(plan)
     placed, copies, ordered, staged = _read(workload, solution)
-    modules = modules_of(workload.graph)
+    modules = modules_of(without_layers(workload.graph) if target.anywhere else workload.graph)
     target.refuse(list(misnamed(modules)), any_plan=True)
     ways = _of_ways(placed, copies, ordered, modules, solution.alternatives, target)
     target.refuse([*cut(staged, modules), *ways, *replicated(placed, copies)])

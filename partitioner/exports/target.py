@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from partitioner.base.errors import SHOWN_FLAWS, Flaw, PartitionerError
 
-ONE, LOOP, ANY_RANKS = "one", "loop", "any"
+ONE, LOOP, VEE, ANY_RANKS = "one", "loop", "loop or vee", "any"
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the plans of a consumer may look like, in addition to being made of whole modules.
+    """What the plans of a consumer may look like, which consist of whole modules unless `anywhere`.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Target:
         Whether a stage sends tensors to the next stage only.
     ranks
         Which stages a device may have: ``"one"``: one stage; ``"loop"``: stage k is on device k mod p;
-        ``"any"``: any stages.
+        ``"loop or vee"``: that, or of 2p stages k and 2p - 1 - k on device k; ``"any"``: any stages.
     ties
         Whether stages may share parameters.
     own_memory
@@ -34,6 +34,10 @@ class Target:
         without backward nodes tensors may skip stages, and stages may share parameters, each with a copy.
     blocks
         Whether the model is a line of numbered layers between two ends, neither of which may be cut.
+    tokens
+        Whether the model must be a language model, whose inputs are tokens.
+    anywhere
+        Whether stages may be cut inside a module, between any two nodes.
     ways
         Whether the file names the way in which a module runs, if it is another than its own figures.
 
@@ -51,6 +55,8 @@ class Target:
     one_kind: bool = False
     traced: bool = False
     blocks: bool = False
+    tokens: bool = False
+    anywhere: bool = False
     ways: bool = False
 
     def refuse(self, flaws: Sequence[Flaw], any_plan: bool = False) -> None:

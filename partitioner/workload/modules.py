@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -12,6 +12,7 @@ from partitioner.workload.graph import Bools, Graph, Ints
 from partitioner.workload.topological import topological
 
 MOST_DIGITS = 18  # of a number in a name; longer ones are texts
+SEPARATORS = tuple("._/:")  # between the name of a list and the numbers of its members
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL | re.ASCII)
 
 
@@ -62,6 +63,18 @@ def modules_of(graph: Graph) -> Modules:
     )
 
 
+def without_layers(graph: Graph) -> Graph:
+    """Return the graph without layers, so that every forward node is a module with the node's title.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"gpu": [1.0] * 2}, layer=["norm", "norm"], names=["pow", "mean"])
+    >>> modules_of(without_layers(graph)).names
+    ('pow', 'mean')
+    """
+    return replace(graph, layer=np.full(len(graph), -1, dtype=graph.layer.dtype), layer_labels=())
+
+
 def module_starts(graph: Graph) -> Ints:
     """Return the first forward node of each module, in the topological order of these nodes.
 
@@ -95,7 +108,8 @@ def interrupted(graph: Graph) -> Bools:
 def repeated_block(names: tuple[str, ...]) -> range:
     """Return the positions of the repeated layers of a model: the most names that differ in a number only.
 
-    The numbers ascend; other modules may stand between them. The range is empty if there are no numbers.
+    The numbers ascend; other modules may stand between them. The range is empty if there are no numbers. Of
+    families of one size, members of a list come before others.
 
     Examples
     --------
@@ -107,8 +121,19 @@ def repeated_block(names: tuple[str, ...]) -> range:
         prefix, number, suffix = split_number(name)
         if number is not None:
             families.setdefault((prefix, suffix), []).append(i)
-    largest = max(families.values(), key=len, default=[])
+    largest = max(families.items(), key=lambda each: (len(each[1]), is_list(each[0][0])), default=("", []))[1]
     return range(largest[0], largest[-1] + 1) if largest else range(0)
+
+
+def is_list(prefix: str) -> bool:
+    """Whether what stands before a number is the name of a list.
+
+    Examples
+    --------
+    >>> is_list("model.layers."), is_list("conv")
+    (True, False)
+    """
+    return prefix.endswith(SEPARATORS)
 
 
 def split_number(name: str) -> tuple[str, int | None, str]:

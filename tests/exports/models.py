@@ -91,3 +91,13 @@ def cuts(workload: Workload, *counts: int, devices: Sequence[str] = (), **option
     of = [home for home, count in zip(homes, counts, strict=True) for _ in range(count)]
     order = tuple(homes) if len(set(homes)) == len(homes) else ()
     return planned(workload, dict(zip(names, of, strict=True)), order=order, **options)
+
+
+def numbered(workload: Workload, counts: Sequence[int], devices: Sequence[str], **options: Any) -> Plan:
+    """A plan of stages of so many modules each, numbered, so that neighbours may share a device."""
+    of = [stage for stage, count in enumerate(counts) for _ in range(count)]
+    names = list(dict.fromkeys(map(str, workload.graph.layer_labels)))
+    plan = planned(workload, dict(zip(names, [devices[stage] for stage in of], strict=True)), **options)
+    labels = [names.index(str(workload.graph.layer_labels[i])) for i in workload.graph.layer.tolist()]
+    stages = dict(zip(workload.graph.ids, [of[i] for i in labels], strict=True))
+    return replace(plan, stages=tuple(devices), stage_of=stages)

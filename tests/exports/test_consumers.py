@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,6 +65,16 @@ def test_megatron_core_reads_the_layout(counts: tuple[int, ...]) -> None:
     layout.validate_layer_layout(found["num_layers"], mtp_num_layers=0)
     read = [stage.count(type(stage[0]).decoder) if stage else 0 for (stage,) in layout.layout]
     assert read == layers_of(counts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", CUTS)
+def test_the_fields_for_megatron_core_make_its_config(counts: tuple[int, ...]) -> None:
+    found = fields_of(*case(counts), "megatron")
+    kind = package("megatron.core.transformer", "pip install megatron-core").TransformerConfig
+    config = kind(**found, hidden_size=16, num_attention_heads=2, pipeline_dtype="float32")
+    assert config.num_layers == sum(counts) - 3
+    assert config.pipeline_model_parallel_layout.pipeline_model_parallel_size == len(counts)
 
 
 @pytest.mark.slow
@@ -127,11 +138,16 @@ def test_deepspeed_takes_the_bounds(counts: tuple[int, ...]) -> None:
     module = package("deepspeed.runtime.pipe.module", "pip install deepspeed").PipelineModule
     workload, plan = case(counts)
     found = fields_of(workload, plan, "deepspeed")
-    parts, layers = found["parts"], range(len(found["layers"]))
+    layers = range(len(found["layers"]))
+    made: dict[str, Any] = {}
+    exec(found["subclass"], made)
+    assert issubclass(made["PlannedPipelineModule"], module)
     for stage, count in enumerate(counts):
-        pipe = object.__new__(module)
-        pipe.__dict__ |= {"parts": parts, "num_stages": found["num_stages"], "_num_layers": len(layers)}
-        pipe._set_bounds(start=parts[stage], stop=parts[stage + 1])
+        pipe = object.__new__(made["PlannedPipelineModule"])
+        topology = SimpleNamespace(get_coord=lambda rank: SimpleNamespace(pipe=rank))
+        known = {"num_stages": found["num_stages"], "_num_layers": len(layers), "_layer_specs": layers}
+        pipe.__dict__ |= known | {"_topo": topology, "global_rank": stage}
+        pipe._partition_layers()
         owned = [layer for layer in layers if pipe.stage_owner(layer) == stage]
         assert owned == list(range(pipe._local_start, pipe._local_stop)) and len(owned) == count
 

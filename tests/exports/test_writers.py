@@ -7,9 +7,12 @@ import io
 import json
 import re
 import shlex
+import sys
 from bisect import bisect_right
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +22,8 @@ from partitioner import DeviceKind, Devices, ExportError, OptionError, Plan, Wor
 from partitioner.cli.command_line import main
 from partitioner.exports.writers import WRITERS
 from partitioner.formats.torch_schedule import load_torch_schedule
-from tests.exports.models import cuts, decoder, gpus, line, planned
+from partitioner.workload.graph import Extras
+from tests.exports.models import cuts, decoder, gpus, line, numbered, planned
 
 CUTS = [(5,), (1, 4), (3, 2), (2, 1, 2), (1, 1, 3), (3, 1, 3), (2, 9, 4), (4, 4, 4, 3)]
 
@@ -74,10 +78,9 @@ def test_megatron_layouts(counts: tuple[int, ...]) -> None:
     stages = unrolled(fields["pipeline_model_parallel_layout"])
     assert [stage.count("t") for stage in stages] == layers_of(counts)
     assert "".join(stages) == "E" + "t" * fields["num_layers"] + "L"
-    assert fields["pipeline_model_parallel_size"] == len(counts) == len(fields["ranks"])
-    inner = layers_of(counts)[1:-1]
-    said = "num_layers_in_first_pipeline_stage" in fields
-    assert said == (len(counts) > 1 and len(set(inner)) < 2)
+    assert fields["pipeline_model_parallel_size"] == len(counts)
+    known = "num_layers", "pipeline_model_parallel_size", "pipeline_model_parallel_layout"
+    assert tuple(fields) == known  # what TransformerConfig takes, and nothing that a layout forbids
 
 
 def test_megatron_layouts_of_virtual_stages_go_round_the_devices() -> None:
@@ -86,14 +89,13 @@ def test_megatron_layouts_of_virtual_stages_go_round_the_devices() -> None:
     fields = json.loads(text(workload, plan, "megatron"))
     assert fields["pipeline_model_parallel_layout"] == "Et|t|t*2|tL"
     assert fields["virtual_pipeline_model_parallel_size"] == 2
-    assert fields["ranks"] == ["gpu1", "gpu0"] and "num_layers_in_first_pipeline_stage" not in fields
 
 
 def test_megatron_knows_layers_that_predict_several_tokens() -> None:
     names = ["embed", "layers.0", "layers.1", "norm", "mtp.0", "head"]
     workload = line(names, gpus(2))
     fields = json.loads(text(workload, cuts(workload, 2, 4), "megatron"))
-    assert fields["pipeline_model_parallel_layout"] == "Et|tmL"
+    assert fields["pipeline_model_parallel_layout"] == "Et|tmL" and fields["mtp_num_layers"] == 1
 
 
 @pytest.mark.parametrize("counts", CUTS)
@@ -105,6 +107,40 @@ def test_deepspeed_bounds(counts: tuple[int, ...]) -> None:
     assert fields["layers"] == list(workload.graph.layer_labels) and parts[-1] == len(fields["layers"])
 
 
+class _PipelineModule:
+    """DeepSpeed's module as far as an override of the bounds sees it."""
+
+    def __init__(self, stages: int, layers: int, rank: int) -> None:
+        self.num_stages, self._layer_specs, self.global_rank = stages, [None] * layers, rank
+        self._topo = SimpleNamespace(get_coord=lambda rank: SimpleNamespace(pipe=rank))
+        self._partition_layers()
+
+    def _partition_layers(self) -> None:
+        raise NotImplementedError
+
+    def _set_bounds(self, start: int, stop: int) -> None:
+        self.bounds = range(start, stop)
+
+
+@pytest.mark.parametrize("counts", CUTS)
+def test_deepspeed_comes_with_the_subclass_that_has_the_bounds(
+    counts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = json.loads(text(*case(counts), "deepspeed"))
+    package, pipe = ModuleType("deepspeed"), ModuleType("deepspeed.pipe")
+    vars(pipe)["PipelineModule"] = _PipelineModule
+    monkeypatch.setitem(sys.modules, "deepspeed", package)
+    monkeypatch.setitem(sys.modules, "deepspeed.pipe", pipe)
+    found: dict[str, Any] = {}
+    exec(fields["subclass"], found)
+    stages = len(counts)
+    made = [found["PlannedPipelineModule"](stages, sum(counts), rank) for rank in range(stages)]
+    assert [len(one.bounds) for one in made] == list(counts)
+    assert [i for one in made for i in one.bounds] == list(range(sum(counts)))
+    with pytest.raises(ValueError, match=f"the plan has {sum(counts)} layers in {stages} stages, the module"):
+        found["PlannedPipelineModule"](stages, sum(counts) + 1, 0)
+
+
 @pytest.mark.parametrize("counts", CUTS)
 def test_torchtitan_parts_name_every_module_once(counts: tuple[int, ...]) -> None:
     workload, plan = case(counts)
@@ -113,6 +149,38 @@ def test_torchtitan_parts_name_every_module_once(counts: tuple[int, ...]) -> Non
     assert [len(part) for part in parts] == list(counts)
     assert [name for part in parts for name in part] == list(workload.graph.layer_labels)
     assert fields["pipeline_parallel_degree"] == len(counts)
+
+
+@pytest.mark.parametrize(
+    ("homes", "schedule", "expected"),
+    [
+        ([0, 1], None, "1F1B"),
+        ([0, 1], "gpipe", "GPipe"),
+        ([0, 1, 0, 1], None, "Interleaved1F1B"),
+        ([0, 1, 0, 1], "zb_h1", "InterleavedZeroBubble"),
+        ([0, 1, 1, 0], None, "ZBVZeroBubble"),
+        ([0, 1, 2, 2, 1, 0], "dualpipev", "DualPipeV"),
+        ([0, 1, 1, 0], "interleaved_1f1b", None),
+        ([0, 1, 0, 1], "zbv", None),
+        ([0, 1], "zbv", None),
+    ],
+)
+def test_torchtitan_gets_the_schedule_that_runs_the_stages(
+    homes: list[int], schedule: str | None, expected: str | None
+) -> None:
+    workload = decoder(len(homes) - 2, 3)
+    counts = [1] * (len(homes) - 1) + [2]
+    names = [f"gpu{i}" for i in homes]
+    options = {} if schedule is None else {"schedule": schedule, "microbatches": 4}
+    # stages that are neighbours on one device are two stages of a V
+    plan = numbered(workload, counts, names, **options)
+    if expected is None:
+        with pytest.raises(ExportError, match=f"schedule: {schedule}: needs stage"):
+            export(workload, plan, "torchtitan")
+        return
+    fields = json.loads(text(workload, plan, "torchtitan"))
+    assert fields["pipeline_parallel_schedule"] == expected
+    assert [len(part) for part in fields["module_fqns_per_model_part"]] == counts
 
 
 def test_torchtitan_knows_no_deeper_modules() -> None:
@@ -242,10 +310,28 @@ def test_graphviz_has_a_box_for_each_device() -> None:
     assert dot.count("{") == dot.count("}")
 
 
+def test_boundaries_may_cut_a_module() -> None:
+    workload = line(["a", "b", "b", "c"], gpus(2))
+    nodes: dict[int | str, str] = {i: f"gpu{int(i > 1)}" for i in range(4)}
+    plan = replace(cuts(workload, 1, 1, 1), placement=nodes, stages=("gpu0", "gpu1"))
+    stages = json.loads(text(workload, plan, "onnx"))["stages"]
+    assert [stage["modules"] for stage in stages] == [["a", "b"], ["b", "c"]]
+    assert [stage["nodes"] for stage in stages] == [["node 0", "node 1"], ["node 2", "node 3"]]
+    assert [stage["inputs"] for stage in stages] == [[], ["node 1"]]
+
+
 REFUSED: tuple[tuple[list[str], str], ...] = (
     (["embed", "norm", "head"], "modules: no name has a number"),
     (["embed", "layers.0", "pool", "layers.1", "head"], "module pool: must be layers.1"),
     (["embed", "layers.0", "layers.2", "head"], "module layers.2: must be layers.1"),
+    (
+        ["conv", "layer1.0", "layer1.1", "layer2.0", "layer2.1", "layer2.2", "fc"],
+        "modules layer1.*: is a list of layers beside layer2.*: the tool runs models of one list",
+    ),
+    (
+        ["encoder.block.0", "decoder.embed", "decoder.block.0", "decoder.block.1", "head"],
+        "modules encoder.block.*: is a list of layers beside decoder.block.*",
+    ),
 )
 
 
@@ -255,6 +341,22 @@ def test_models_that_are_no_line_of_layers_are_refused(names: list[str], message
     workload = line(names, gpus(1))
     with pytest.raises(ExportError, match=re.escape(message)):
         export(workload, cuts(workload, len(names)), to)
+
+
+def with_operators(names: list[str], first: str) -> Workload:
+    """A line of modules whose nodes say which operators they call, as those of a captured model do."""
+    workload = line(names, gpus(2))
+    nodes = [{"operators": [first if i == 0 else f"linear_{i}"]} for i in range(len(names))]
+    return replace(workload, graph=replace(workload.graph, extras=Extras(nodes=nodes)))
+
+
+@pytest.mark.parametrize("to", ["vllm", "sglang", "llama.cpp"])
+def test_servers_take_models_of_tokens_only(to: str) -> None:
+    names = ["patches", "encoder.layers.0", "encoder.layers.1", "head.0", "head.2"]
+    images, tokens = with_operators(names, "conv2d"), with_operators(names, "embedding_1")
+    with pytest.raises(ExportError, match="model: calls no operator embedding: the tool runs language"):
+        export(images, cuts(images, 2, 1, 2), to)
+    assert export(tokens, cuts(tokens, 2, 3), to)
 
 
 def test_ends_that_are_cut_are_refused() -> None:

@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Any
 
 from partitioner.base.errors import OptionError, one_of, shown
+from partitioner.exports.torchtitan import SCHEDULES
 from partitioner.planning.layouts.layout import ClusterLayout
-
-SCHEDULES = {"1f1b": "1F1B", "interleaved_1f1b": "Interleaved1F1B", "zbv": "ZBVZeroBubble"}  # in torch
+from partitioner.schedule.kinds.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def torchtitan(training: Training) -> str:
     }
     if layout.pipeline > 1:
         sections["parallelism"] |= {
-            "pipeline_parallel_schedule": SCHEDULES[layout.schedule],
+            "pipeline_parallel_schedule": SCHEDULES[kind_of(layout.schedule).name][0],
             "pipeline_parallel_microbatch_size": layout.microbatch,
             "module_fqns_per_model_part": modules_of(training.blocks),
         }
