@@ -11,8 +11,8 @@ from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.exports.module_stages import Stages
 from partitioner.exports.target import ANY_RANKS, ONE, VEE, Target
-from partitioner.workload.graph import Graph, Ints
-from partitioner.workload.module_groups import of_inputs, shared_parameters
+from partitioner.workload.graph import Bools, Graph, Ints
+from partitioner.workload.module_groups import edges_of_inputs, shared_parameters
 from partitioner.workload.modules import Modules
 from partitioner.workload.workload import Workload
 
@@ -52,8 +52,13 @@ def replicated(placed: Placed, copies: Replicas) -> Iterator[Flaw]:
 
 def exchanged(graph: Graph, found: Stages) -> Ints:
     """Return the forward edges between stages whose tensor depends on a parameter, shape (edges, 2)."""
-    counted = ~graph.backward[graph.edges].any(axis=1) & ~of_inputs(graph)[graph.edges[:, 0]]
-    return np.asarray(graph.edges[counted & (found.of[graph.edges[:, 0]] != found.of[graph.edges[:, 1]])])
+    return np.asarray(graph.edges[between_stages(graph, found) & ~edges_of_inputs(graph)])
+
+
+def between_stages(graph: Graph, found: Stages) -> Bools:
+    """Return which edges of the forward pass lead from a stage to another one, shape (edges,)."""
+    forward = ~graph.backward[graph.edges].any(axis=1)
+    return np.asarray(forward & (found.of[graph.edges[:, 0]] != found.of[graph.edges[:, 1]]))
 
 
 def skipping(placed: Placed, modules: Modules, found: Stages) -> Iterator[Flaw]:

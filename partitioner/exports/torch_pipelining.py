@@ -14,7 +14,7 @@ from partitioner.exports.module_stages import Stages
 from partitioner.exports.stages import stages_of
 from partitioner.exports.target import Target
 from partitioner.exports.torch_schedule import torch_schedule
-from partitioner.exports.traced_rules import skips
+from partitioner.exports.traced_rules import skips, skips_of_inputs
 from partitioner.results.plan import Plan
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.schedule.passes import split_backward
@@ -22,6 +22,7 @@ from partitioner.schedule.reading import read_passes
 from partitioner.schedule.simulation import INPUT_SHARE, table_for, usual_schedule
 from partitioner.schedule.table import Table
 from partitioner.workload.devices import Devices
+from partitioner.workload.extras import STRIDED
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.module_groups import shared_parameters
 from partitioner.workload.modules import module_starts, modules_of
@@ -29,6 +30,10 @@ from partitioner.workload.workload import Workload
 
 TORCH = Target("torch", line=True, traced=True, ways=True)
 SKIPS = "tensors skip stages: run them by _ScheduleForwardOnly, ScheduleGPipe or Schedule1F1B"
+INPUT_SKIPS = (
+    "what the inputs alone determine, such as masks, is sent past stages: run them by _ScheduleForwardOnly, "
+    "ScheduleGPipe or Schedule1F1B, or compute it in every stage"
+)
 SKIPPABLE = "gpipe", "1f1b"  # schedules whose class in torch takes tensors that skip stages
 
 
@@ -68,6 +73,8 @@ def torch_pipelining(plan: Plan, workload: Workload) -> str:
         else:
             fields["schedule_csv"] = schedule_csv(found, workload, name, microbatches)
     notes = [*_copied(workload, found), *([SKIPS] if skipped else ())]
+    notes += _strided(workload.graph, found)
+    notes += [INPUT_SKIPS] if skips_of_inputs(workload.graph, found) else []
     return json.dumps(fields | ({"notes": notes} if notes else {}), indent=1) + "\n"
 
 
@@ -93,6 +100,23 @@ def _copied(workload: Workload, found: Stages) -> Iterator[str]:
         if len(stages) > 1:
             where = ", ".join(map(str, stages))
             yield f"stages {where} each have a copy of parameter {name}: for inference only, gradients differ"
+
+
+def _strided(graph: Graph, found: Stages) -> Iterator[str]:
+    """Yield a note on each stage that sends a tensor which is not contiguous."""
+    modules = modules_of(graph)
+    senders: dict[int, dict[str, None]] = {}
+    for i, extra in enumerate(graph.extras.nodes):
+        readers = extra.get(STRIDED)
+        for target in readers if isinstance(readers, list | tuple) else ():
+            other = graph.position.get(target)
+            if other is not None and found.of[other] != found.of[i]:
+                senders.setdefault(int(found.of[i]), {})[modules.names[modules.of[i]]] = None
+    for stage, names in senders.items():
+        yield (
+            f"stage {stage} sends a tensor of {', '.join(names)} that is not contiguous, which torch's "
+            "runner refuses: return it with .contiguous(), or use run_pipeline of this package, which does so"
+        )
 
 
 def schedule_csv(found: Stages, workload: Workload, schedule: str, microbatches: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.base.errors import Flaw
 from partitioner.evaluation.placed import Placed
 from partitioner.exports.module_stages import Stages
-from partitioner.exports.stage_rules import exchanged
+from partitioner.exports.stage_rules import between_stages, exchanged
 from partitioner.workload.graph import Graph
 from partitioner.workload.modules import Modules, interrupted, module_starts
 
@@ -19,6 +19,13 @@ def skips(graph: Graph, found: Stages) -> bool:
     """Whether a tensor is sent past a stage."""
     edges = exchanged(graph, found)
     return bool((found.of[edges[:, 1]] - found.of[edges[:, 0]] > 1).any())
+
+
+def skips_of_inputs(graph: Graph, found: Stages) -> bool:
+    """Whether a tensor that the inputs of the model determine is sent past a stage."""
+    edges = graph.edges[between_stages(graph, found)]
+    far = bool((np.abs(found.of[edges[:, 1]] - found.of[edges[:, 0]]) > 1).any())
+    return far and not skips(graph, found)
 
 
 def traced_flaws(placed: Placed, modules: Modules, found: Stages) -> Iterator[Flaw]:

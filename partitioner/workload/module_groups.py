@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.workload.graph import Bools, Graph, Ints
+from partitioner.workload.extras import INPUTS_ALONE, SHARED
+from partitioner.workload.graph import Bools, Graph, Ints, NodeId
 from partitioner.workload.modules import Modules, interrupted, module_starts, modules_of, repeated_block
 from partitioner.workload.topological import topological
-
-SHARED = "sharedParameters"  # the field of a node that names the parameters which distant nodes share
 
 
 def whole_groups(graph: Graph, what: Collection[str]) -> list[Ints]:
@@ -61,6 +60,38 @@ def shared_parameters(graph: Graph) -> dict[str, Ints]:
         for name in names if isinstance(names, list | tuple) else ():
             found.setdefault(str(name), []).append(i)
     return {name: np.array(nodes, dtype=np.int64) for name, nodes in found.items() if len(nodes) > 1}
+
+
+def edges_of_inputs(graph: Graph) -> Bools:
+    """Return which edges carry only what the inputs of the model determine, shape (edges,).
+
+    Such are masks, positions and rotary tables, which any stage can compute itself. The edges of nodes that
+    depend on the inputs alone are among them, see :func:`of_inputs`, and those that a node lists in its field
+    ``ofInputs`` by the ids of the nodes that read them.
+
+    Examples
+    --------
+    >>> from partitioner.workload.extras import Extras
+    >>> extras = Extras(nodes=[{"ofInputs": [2]}, {}, {}])
+    >>> graph = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (0, 2), (1, 2)], extras=extras)
+    >>> edges_of_inputs(graph).tolist()
+    [False, True, False]
+    """
+    found = of_inputs(graph)[graph.edges[:, 0]]
+    listed = {
+        (i, graph.position[target])
+        for i, extra in enumerate(graph.extras.nodes)
+        for target in _listed(extra.get(INPUTS_ALONE))
+        if target in graph.position
+    }
+    if listed:
+        found |= np.array([pair in listed for pair in map(tuple, graph.edges.tolist())], dtype=bool)
+    return found
+
+
+def _listed(value: object) -> Collection[NodeId]:
+    """Return the ids of nodes in a field of an input, which may hold anything."""
+    return [one for one in value if isinstance(one, int | str)] if isinstance(value, list | tuple) else []
 
 
 def of_inputs(graph: Graph) -> Bools:

@@ -14,7 +14,7 @@ from partitioner.workload.constraints import TRAINING_ONLY, Constraints
 from partitioner.workload.device_validation import SEPARATOR
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph, Ints
-from partitioner.workload.module_groups import of_inputs, whole_groups, with_the_module_before
+from partitioner.workload.module_groups import edges_of_inputs, whole_groups, with_the_module_before
 from partitioner.workload.modules import module_starts
 
 
@@ -104,7 +104,7 @@ def neighbour_edges(graph: Graph, constraints: Constraints) -> Ints:
     if constraints.neighbours_only == TRAINING_ONLY and not graph.backward.any():
         return graph.edges[:0]
     forward = ~graph.backward[graph.edges].any(axis=1)
-    return np.asarray(graph.edges[forward & ~of_inputs(graph)[graph.edges[:, 0]]])
+    return np.asarray(graph.edges[forward & ~edges_of_inputs(graph)])
 
 
 def nodes_meant(graph: Graph, pattern: Any) -> Ints:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from partitioner import DeviceKind, Devices, ExportError, Graph, Workload
+from partitioner import DeviceKind, Devices, ExportError, Graph, InfeasibleError, Workload, expressible, solve
 from partitioner.exports.module_stages import Stages
 from partitioner.exports.stages import stages_of
 from partitioner.exports.target import LOOP, ONE, Target
+from partitioner.workload.graph import Extras
 from tests.exports.models import cuts, decoder, gpus, line, planned
 
 ANY = Target("any")
@@ -104,6 +106,13 @@ def test_what_depends_on_the_inputs_alone_may_go_to_every_stage() -> None:
     of_inputs = line(names, gpus(3), skips=skips_of, parameters=[0, 1, 1, 1])
     assert len(stages_of(of_inputs, cuts(of_inputs, 2, 1, 1), LINE).stages) == 3
     learned = line(names, gpus(3), skips=skips_of)
+    lists = Extras(nodes=[{"ofInputs": [2, 3, "none", None]}, {"ofInputs": 1}, {}, {}])
+    listed = replace(learned, graph=replace(learned.graph, extras=lists))
+    assert len(stages_of(listed, cuts(listed, 2, 1, 1), LINE).stages) == 3
+    three = replace(expressible("deepspeed"), stages=3)
+    assert len(solve(listed.graph, listed.devices, constraints=three).stages) == 3
+    with pytest.raises(InfeasibleError):
+        solve(learned.graph, learned.devices, constraints=three)
     with pytest.raises(ExportError, match=r"module positions: of stage 0 sends a tensor to layers\.2 of"):
         stages_of(learned, cuts(learned, 2, 1, 1), LINE)
 

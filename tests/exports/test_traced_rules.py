@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from partitioner import ExportError, Graph, Workload, export
 from partitioner.exports.stages import stages_of
-from partitioner.exports.torch_pipelining import SKIPS, TORCH
+from partitioner.exports.torch_pipelining import INPUT_SKIPS, SKIPS, TORCH
+from partitioner.workload.graph import Extras
 from tests.exports.models import cuts, gpus, line, planned
 
 FOUR = ["a", "b", "c", "d"]
@@ -27,6 +29,25 @@ def test_tensors_may_skip_stages_without_a_backward_pass() -> None:
     assert found["split_points"] == ["b", "c", "d"] and found["notes"] == [SKIPS]
     near = json.loads(export(workload, cuts(workload, 3, 1), "torch"))
     assert "notes" not in near
+
+
+def test_what_inputs_determine_is_noted_where_it_passes_a_stage() -> None:
+    """Torch sends it, so that only some schedules run it, though the plan is a line of stages."""
+    lists = Extras(nodes=[{"ofInputs": [2, 3]}, {}, {}, {}])
+    workload = line(FOUR, gpus(3), skips=[(0, 2), (0, 3)])
+    workload = replace(workload, graph=replace(workload.graph, extras=lists))
+    found = json.loads(export(workload, cuts(workload, 1, 1, 2), "torch"))
+    assert found["notes"] == [INPUT_SKIPS]
+    assert "notes" not in json.loads(export(workload, cuts(workload, 2, 2), "torch"))
+
+
+def test_tensors_that_are_not_contiguous_are_noted_where_they_are_sent() -> None:
+    lists = Extras(nodes=[{"strided": [1]}, {}, {"strided": [3, "none"]}, {}])
+    workload = line(FOUR, gpus(2))
+    workload = replace(workload, graph=replace(workload.graph, extras=lists))
+    (note,) = json.loads(export(workload, cuts(workload, 3, 1), "torch"))["notes"]
+    assert note.startswith("stage 0 sends a tensor of c that is not contiguous")
+    assert "notes" not in json.loads(export(workload, cuts(workload, 2, 2), "torch"))
 
 
 def test_a_module_sends_to_one_stage_in_training() -> None:

@@ -82,6 +82,58 @@ def _kept(carried: Carried, groups: Sequence[OperationGroup], classes: Classes) 
     return found
 
 
+def edges_of_inputs(capture: Capture, groups: Sequence[OperationGroup]) -> dict[str, list[str]]:
+    """Return for each forward group the others that read nothing of it but what the inputs determine."""
+    determined = _determined(capture)
+    return _readers({pair: determined.issuperset(names) for pair, names in _read_of(groups).items()})
+
+
+def edges_of_strided(capture: Capture, groups: Sequence[OperationGroup]) -> dict[str, list[str]]:
+    """Return for each forward group the others that read a tensor of it which is not contiguous."""
+    strided = {op.name for op in capture.operations if op.strided}
+    return _readers({pair: not strided.isdisjoint(names) for pair, names in _read_of(groups).items()})
+
+
+def _read_of(groups: Sequence[OperationGroup]) -> dict[tuple[str, str], set[str]]:
+    """Return the operations of a forward group that another one reads, by the names of both."""
+    made = {op.name: group.name for group in groups if not group.backward for op in group.operations}
+    found: dict[tuple[str, str], set[str]] = {}
+    for group in groups:
+        for op in group.operations if not group.backward else ():
+            for name in op.reads:
+                if made.get(name, group.name) != group.name:
+                    found.setdefault((made[name], group.name), set()).add(name)
+    return found
+
+
+def _readers(chosen: Mapping[tuple[str, str], bool]) -> dict[str, list[str]]:
+    """Return the readers of each maker, of the pairs that are chosen."""
+    found: dict[str, list[str]] = {}
+    for (maker, reader), wanted in chosen.items():
+        if wanted:
+            found.setdefault(maker, []).append(reader)
+    return found
+
+
+def _determined(capture: Capture) -> set[str]:
+    """Return the inputs, buffers and operations that depend on no parameter, no chance and no write."""
+    sources = {
+        name
+        for name, source in capture.sources.items()
+        if source.kind in ("input", "buffer") and source.path not in capture.changed
+    }
+    others: set[int] = set()  # memory that something else writes into or returns
+    while True:
+        found = set(sources)
+        for op in capture.operations:
+            if not (op.random or op.backward) and found.issuperset(op.reads):
+                found |= {op.name} if others.isdisjoint(one.key for one in op.outputs) else set()
+        rest = {one.key for op in capture.operations if op.name not in found for one in op.outputs}
+        if rest <= others:
+            return found
+        others |= rest
+
+
 def _lasting(capture: Capture) -> set[str]:
     """Return the operations and buffers that depend on no input, no parameter, no chance and no write."""
     kept = {name: source for name, source in capture.sources.items() if source.path not in capture.changed}

@@ -11,13 +11,13 @@ from typing import Any
 from partitioner.base.errors import OptionError
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.estimation.optimizer import optimizer_bytes_of
-from partitioner.integrations.torch.graphs.edges import edges_of
+from partitioner.integrations.torch.graphs.edges import edges_of, edges_of_inputs, edges_of_strided
 from partitioner.integrations.torch.graphs.grouping import Classes, OperationGroup, colour_classes
 from partitioner.integrations.torch.graphs.memory import held, holders, parameter_gradients, shared, workspace
 from partitioner.integrations.torch.graphs.operation import Capture, Source
 from partitioner.integrations.torch.graphs.stash import Tensors, stash
 from partitioner.integrations.torch.graphs.times import roofline, with_measured
-from partitioner.workload.extras import SHARED, Extras
+from partitioner.workload.extras import INPUTS_ALONE, SHARED, STRIDED, Extras
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ def graph_arguments(
     """Return the arguments of :meth:`partitioner.Graph.from_arrays` for groups of operations."""
     classes = colour_classes(groups, (*capture.joined, *pairwise(capture.loss)))
     carried = edges_of(capture, groups, classes, costs.microbatches)
+    readers_of = {
+        INPUTS_ALONE: edges_of_inputs(capture, groups),
+        STRIDED: edges_of_strided(capture, groups),
+    }
     readers = holders(capture, groups)
     return {
         **_memory(capture, groups, readers, classes, costs),
@@ -50,7 +54,7 @@ def graph_arguments(
         "color": _colours(groups, classes),
         "layer": [group.layer for group in groups],
         "names": [group.name for group in groups],
-        "extras": Extras(top, _kept(groups, shared(capture, readers, classes))),
+        "extras": Extras(top, _kept(groups, {SHARED: shared(capture, readers, classes)} | readers_of)),
     }
 
 
@@ -102,8 +106,10 @@ def _colours(groups: Sequence[OperationGroup], classes: Classes) -> list[str | N
     return [name if members[name := classes[group.name]] > 1 else None for group in groups]
 
 
-def _kept(groups: Sequence[OperationGroup], shared_by: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    """Return the further fields of the nodes."""
+def _kept(
+    groups: Sequence[OperationGroup], lists: Mapping[str, Mapping[str, list[str]]]
+) -> list[dict[str, Any]]:
+    """Return the further fields of the nodes; `lists` has those that only some nodes have."""
     return [
         {
             "module": group.layer,
@@ -111,7 +117,7 @@ def _kept(groups: Sequence[OperationGroup], shared_by: Mapping[str, list[str]]) 
             "flops": sum(op.flops for op in group.operations),
             "bytesIn": sum(op.bytes_in for op in group.operations),
             "bytesOut": sum(op.bytes_out for op in group.operations),
-            **({SHARED: shared_by[group.name]} if group.name in shared_by else {}),
+            **{field: names[group.name] for field, names in lists.items() if group.name in names},
         }
         for group in groups
     ]

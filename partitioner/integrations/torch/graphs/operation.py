@@ -76,6 +76,8 @@ class AtenOperation:
         The bytes that it reads from memory and writes to it; none if it only returns a view.
     dtype
         The type of the numbers that it computes with.
+    strided
+        Whether a tensor that it returns is not contiguous.
     random
         Whether its result is drawn at random.
     """
@@ -93,6 +95,7 @@ class AtenOperation:
     bytes_out: int
     dtype: str
     random: bool
+    strided: bool = False
 
 
 @dataclass(frozen=True)

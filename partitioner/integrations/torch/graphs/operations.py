@@ -38,6 +38,7 @@ def operation_of(node: Any, operator: str, backward: bool, counts: FlopCounts) -
         bytes_in=moved[0],
         bytes_out=moved[1],
         dtype=_computed_in(made),
+        strided=any(not tensor.is_contiguous() for tensor in made if tensor.layout is torch.strided),
         random=torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()),
     )
 
