@@ -186,9 +186,8 @@ def test_the_best_chain_of_branches_that_torch_can_express_often() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("to", FREE)
 def test_the_best_free_split_that_a_tool_can_express(to: str) -> None:
-    assert {"dearer", "as good"} <= {
-        check(random_workload(seed, False), to, False) for seed in range(2000, 2008)
-    }
+    found = {check(random_workload(seed, False), to, False) for seed in range(2000, 2008)}
+    assert "as good" in found and ("dearer" in found) == (not TARGETS[to].anywhere)
 
 
 def test_a_refusal_names_the_call_that_finds_a_plan() -> None:
