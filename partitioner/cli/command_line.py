@@ -29,7 +29,7 @@ from partitioner.cli.recommend import recommend_pipelines
 from partitioner.cli.report import write_report
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.sizing import find_fewest, find_least_memory
-from partitioner.cli.solve_arguments import solve_options
+from partitioner.cli.solve_arguments import expressible_split, solve_options
 from partitioner.cli.sweep import run_sweep
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
@@ -99,6 +99,7 @@ def _solve(options: argparse.Namespace) -> None:
             workload.graph,
             workload.devices,
             on_progress=line.show,
+            **expressible_split(options),
             **solve_options(options, workload),
         )
     plan = replace(plan, workload=workload.name)

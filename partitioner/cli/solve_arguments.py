@@ -18,6 +18,8 @@ from partitioner.cli.shared_arguments import (
     devices,
     transfers,
 )
+from partitioner.exports.writers import TARGETS
+from partitioner.planning.objectives import THROUGHPUT, objective_of
 from partitioner.planning.option import LIMITS, PIPELINES, PLACING, SERVING, WANTED
 from partitioner.planning.option_records import OPTIONS
 from partitioner.workload.workload import Workload
@@ -96,3 +98,11 @@ def solve_options(options: argparse.Namespace, workload: Workload) -> dict[str, 
     limits = read_constraints(options, workload.graph)
     given |= {"constraints": None if limits.empty else limits, "transfers": read_transfers(options)}
     return {name: each for name, each in given.items() if each is not None}
+
+
+def expressible_split(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the split for a tool that runs any map of modules to devices, if none is asked for."""
+    if options.expressible is None or options.split is not None or options.method is not None:
+        return {}
+    splits = THROUGHPUT.splits if options.objective is None else objective_of(options.objective).splits
+    return {"split": "free"} if TARGETS[options.expressible].free and "free" in splits else {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from partitioner.base.errors import Flaw
 from partitioner.exports.module_stages import Stages
 from partitioner.exports.stages import stages_of
@@ -122,8 +120,8 @@ def _further_lists(names: tuple[str, ...], block: range) -> Iterator[Flaw]:
 
 def _without_tokens(graph: Graph, modules: Modules, block: range) -> Iterator[Flaw]:
     """Yield a flaw if nothing before the layers looks up tokens, where the graph names its operators."""
-    nodes = [graph.extras.nodes[i] for i in np.flatnonzero(modules.of < block.stop).tolist()]
-    operators = [str(name) for node in nodes for name in node.get(OPERATORS, ())]
+    found = [extra.get(OPERATORS) for i, extra in enumerate(graph.extras.nodes) if modules.of[i] < block.stop]
+    operators = [str(name) for names in found if isinstance(names, list | tuple) for name in names]
     if operators and not any(name.startswith(EMBEDDING) for name in operators):
         rule = f"calls no operator {EMBEDDING}: the tool runs language models, whose inputs are tokens"
         yield Flaw("model", "", "", rule)

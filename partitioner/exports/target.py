@@ -71,9 +71,14 @@ class Target:
             raise ExportError(self.name, flaws, "" if any_plan else self.advice)
 
     @property
+    def free(self) -> bool:
+        """Whether it runs any map of modules to devices, so that chains would only be dearer."""
+        return not (self.line or self.blocks or self.anywhere)
+
+    @property
     def advice(self) -> str:
         """The calls that find a plan without flaws."""
-        split = ", split='chain'" if self.line else ""
+        split = ", split='chain'" if self.line else ", split='free'" if self.free else ""
         call = f"solve(...{split}, constraints=partitioner.expressible({self.name!r}))"
         command = f"partitioner solve --expressible {self.name}"
         return f"{call}, or {command}, finds the best plan that can be expressed"

@@ -199,6 +199,25 @@ def test_a_refusal_names_the_call_that_finds_a_plan() -> None:
     assert export(workload, plan, "vllm") == "VLLM_PP_LAYER_PARTITION=1,3\n"
 
 
+def test_the_default_split_for_accelerate_is_the_free_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The ends share weights: a chain has one stage, a free split uses all devices."""
+    workload = decoder(4, 4, tied=(0, 6))
+    path = tmp_path / "workload.json"
+    workload.save(path)
+    asked = ["solve", str(path), "--expressible", "accelerate", "--format", "json"]
+    devices = []
+    for further in ([], ["--split", "chain"]):
+        assert main([*asked, *further]) == 0
+        placement = json.loads(capsys.readouterr().out)["placement"]
+        devices.append(len(set(placement.values())))
+    assert devices == [4, 1]
+    plan = cuts(workload, 3, 4)
+    with pytest.raises(ExportError, match=r"split='free', constraints=partitioner\.expressible"):
+        export(workload, plan, "accelerate")
+
+
 def test_a_workload_that_no_plan_suits_gets_no_advice() -> None:
     workload = line(["embed", "layers.0", "pool", "layers.1"], gpus(2))
     with pytest.raises(ExportError) as error:

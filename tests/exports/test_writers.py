@@ -357,6 +357,8 @@ def test_servers_take_models_of_tokens_only(to: str) -> None:
     with pytest.raises(ExportError, match="model: calls no operator embedding: the tool runs language"):
         export(images, cuts(images, 2, 1, 2), to)
     assert export(tokens, cuts(tokens, 2, 3), to)
+    silent = replace(tokens, graph=replace(tokens.graph, extras=Extras()))
+    assert export(silent, cuts(silent, 2, 3), to)
 
 
 def test_ends_that_are_cut_are_refused() -> None:

@@ -107,15 +107,19 @@ def joint_owners(graph: Any, exported: Mapping[str, str]) -> dict[str, str]:
     """Return the exported operation that each node of a joint graph belongs to.
 
     A sum of gradients belongs to the operation whose gradient is added last; so the gradient of a shared
-    parameter is where the model reads the parameter first.
+    parameter is where the model reads the parameter first. What reads nothing belongs to the operation before
+    it, and at the very beginning to the first one.
     """
     owner: dict[str, str] = {}
     nodes = _calls(graph)
     position = {node: i for i, node in enumerate(nodes)}
+    first = next((name for name in map(operator_of, nodes) if name is not None), None)
     for node in nodes:
         name = operator_of(node)
+        read = [position[one] for one in node.all_input_nodes if one in position]
+        if name is None and not (read or position[node]):
+            name = first
         if name is None:
-            read = [position[one] for one in node.all_input_nodes if one in position]
             owner[node.name] = owner[nodes[max(read, default=position[node] - 1)].name]
         else:
             owner[node.name] = exported.get(name, name)
