@@ -102,7 +102,8 @@ def solve_options(options: argparse.Namespace, workload: Workload) -> dict[str, 
 
 def expressible_split(options: argparse.Namespace) -> dict[str, Any]:
     """Return the split for a tool that runs any map of modules to devices, if none is asked for."""
-    if options.expressible is None or options.split is not None or options.method is not None:
+    asked = options.split is not None or options.method is not None
+    if asked or options.expressible is None or not TARGETS[options.expressible].free:
         return {}
-    splits = THROUGHPUT.splits if options.objective is None else objective_of(options.objective).splits
-    return {"split": "free"} if TARGETS[options.expressible].free and "free" in splits else {}
+    objective = THROUGHPUT if options.objective is None else objective_of(options.objective)
+    return {"split": objective.freer("free")}
