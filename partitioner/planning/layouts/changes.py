@@ -11,9 +11,11 @@ from partitioner.base.errors import OptionError
 from partitioner.base.interruption import Interruption
 from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
-from partitioner.planning.layouts.layout import Cluster
+from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.question import LayoutQuestion
 from partitioner.planning.layouts.result import LayoutChange
+from partitioner.planning.layouts.search import ClusterLayoutSearch
+from partitioner.planning.layouts.timing import LayoutRun
 
 OTHER_GPUS = ("A100-80", "H100", "H200", "B200", "MI300X")  # tried in place of the cluster's own
 NARROW = "float8"
@@ -49,35 +51,43 @@ def changed_questions(
 
 def find_changes(
     question: LayoutQuestion,
-    seconds: float,
+    ranked: Sequence[LayoutRun],
     devices: Sequence[NamedDevice],
     clock: Clock,
     interruption: Interruption,
 ) -> tuple[LayoutChange, ...]:
-    """Return what each change buys over a batch of `seconds`.
+    """Return what each change buys over the first of the layouts ranked without it.
 
-    Each change has an equal share of the time that is left; it begins with what the changes before it did not
-    use. When the user ends the search, the others are left out.
+    These are looked at first, so that a change which helps all of them is never said to cost time, however
+    little of the space is looked at. Each change has an equal share of the time that is left; it begins with
+    what the changes before it did not use. When the user ends the search, the others are left out.
     """
     asked, found = list(changed_questions(question, devices)), []
+    before = question.tokens / ranked[0].seconds
+    layouts = [run.layout for run in ranked]
+    layouts += [replace(layout, data=2 * layout.data) for layout in layouts]  # for twice the GPUs
     for i, (name, changed) in enumerate(asked):
         if interruption.is_set():
             break
         share = Clock(max(0.0, clock.left) / (len(asked) - i))
-        found.append(_bought(name, changed, question.tokens / seconds, share, interruption))
+        search = changed.search(1, share, interruption)
+        found.append(_bought(name, changed, before, layouts, search))
     return tuple(found)
 
 
 def _bought(
-    name: str, question: LayoutQuestion, before: float, clock: Clock, interruption: Interruption
+    name: str,
+    question: LayoutQuestion,
+    before: float,
+    first: Sequence[ClusterLayout],
+    search: ClusterLayoutSearch,
 ) -> LayoutChange:
-    """Return the best layout of a changed question, beside `before` tokens per second."""
-    search = question.search(1, clock, interruption)
+    """Return the best layout of a changed question, next to `before` tokens per second."""
     try:
         question.cluster.device.speed(question.dtype)
     except OptionError as error:
         return LayoutChange(name, None, 0.0, 0.0, True, str(error))
-    runs = search.search(question.space)
+    runs = search.search(*question.layouts(first))
     if not runs:
         why = "no layout fits" if search.whole else "no layout was found in the time"
         return LayoutChange(name, None, 0.0, 0.0, search.whole, why)

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError
+from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
@@ -107,6 +107,8 @@ def plan(
         If an option is not in its range.
     InfeasibleError
         If no layout fits the memory, or the runtime has none; it says which misses by the fewest bytes.
+    NoPlanFound
+        If the time was over before one was found.
 
     Examples
     --------
@@ -127,10 +129,12 @@ def plan(
     own = Clock(clock.left / 2) if explain else clock
     with Interruption(stop) as interruption:
         search = question.search(top, own, interruption)
-        runs = search.search(question.space)
+        runs = search.search(*question.layouts())
+        if not runs and not search.whole:
+            raise NoPlanFound(f"no layout was found among the first {search.tried} that were looked at")
         if not runs:
             raise InfeasibleError(_why_none(search, runtime, cluster))
-        equal = runs[0].seconds
+        equal = runs
         if RUNTIMES[runtime].uneven:
             runs = _refined(runs, own, interruption)
         changes = find_changes(question, equal, devices, clock, interruption) if explain else ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +16,7 @@ from partitioner.formats.hugging_face import decoder_of
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.costs import ModelCosts
-from partitioner.planning.layouts.layout import Cluster
+from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.result import LayoutRow
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.search import ClusterLayoutSearch
@@ -57,6 +59,17 @@ class LayoutQuestion:
         """All layouts that the runtime can run."""
         selective = self.options.get("attention") == "unfused"
         return LayoutSpace(self.decoder, self.cluster, self.global_batch, RUNTIMES[self.runtime], selective)
+
+    def layouts(self, first: Sequence[ClusterLayout] = ()) -> tuple[list[ClusterLayout], int]:
+        """Return the layouts of the space in a mixed order, after those of `first`, and how many these are.
+
+        So a search that the clock ends has seen layouts of every kind.
+        """
+        every = list(self.space)
+        random.Random(0).shuffle(every)
+        known = set(every).intersection(first)
+        wanted = [each for each in dict.fromkeys(first) if each in known]
+        return [*wanted, *(each for each in every if each not in known)], len(wanted)
 
     def search(self, top: int, clock: Clock, interruption: Interruption) -> ClusterLayoutSearch:
         """Return a search for the `top` fastest layouts, which has not begun."""

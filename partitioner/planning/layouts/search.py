@@ -49,22 +49,22 @@ class ClusterLayoutSearch:
         """Return the run of a layout whose blocks are dealt evenly to the stages."""
         return LayoutRun(self.costs, layout, self.global_batch, self.costs.borders(layout.stages))
 
-    def search(self, layouts: Iterable[ClusterLayout]) -> list[LayoutRun]:
-        """Return the best layouts, the fastest first."""
+    def search(self, layouts: Iterable[ClusterLayout], sure: int = 0) -> list[LayoutRun]:
+        """Return the best layouts, the fastest first; the first `sure` ones are simulated without a limit."""
         for layout in layouts:
-            if self._ends():
+            if self._ends() and self.tried >= sure:
                 break
-            self._consider(layout)
+            self._consider(layout, self.tried < sure)
         heapq.heapify(self.waiting)
         return self._best()
 
-    def _consider(self, layout: ClusterLayout) -> None:
+    def _consider(self, layout: ClusterLayout, sure: bool) -> None:
         """Keep a layout that fits with its bound; note the one that misses by the fewest bytes."""
         self.tried += 1
         run = self.run_of(layout)
         self.least = min(self.least, least_time(run))
         if run.fits:
-            self.waiting.append((run.bound, self.tried, run))
+            self.waiting.append((-math.inf if sure else run.bound, self.tried, run))
             return
         missing = float(run.memory.max() - self.costs.cluster.memory)
         if self.nearest is None or missing < self.nearest[0]:
@@ -74,7 +74,7 @@ class ClusterLayoutSearch:
         """Simulate by growing bound until no bound is below the worst of the best."""
         found: list[LayoutRun] = []
         while self.waiting and not (len(found) == self.top and self.waiting[0][0] > found[-1].simulated[0]):
-            if self._ends() and found:
+            if self._ends() and found and self.waiting[0][0] > -math.inf:
                 break
             _, _, run = heapq.heappop(self.waiting)
             self.simulated += 1

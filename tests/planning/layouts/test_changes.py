@@ -7,7 +7,12 @@ import json
 import pytest
 
 import partitioner as pt
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import Interruption
 from partitioner.cli.command_line import main
+from partitioner.estimation.named_devices import named_device
+from partitioner.planning.layouts.changes import find_changes
+from partitioner.planning.layouts.question import LayoutQuestion, cluster_of, decoder_to_train
 from tests.planning.layouts.test_timing import CONFIG
 
 ASKED = {"gpus": 16, "global_batch": 32, "sequence": 512, "network": 5e9, "top": 1}
@@ -44,6 +49,23 @@ def test_gains_are_tokens_a_second_over_those_without_the_change() -> None:
     assert plain.best is not None and plain.gain >= 1 - 1e-9  # more memory leaves all layouts
     assert [each.change for each in plan.changes][-1] == "twice the GPUs"
     assert all(each.bound <= each.best.seconds for each in plan.changes if each.best)
+
+
+def test_what_helps_every_layout_is_never_said_to_cost_time() -> None:
+    """Also where no time is left: the layouts ranked without the change are simulated with it."""
+    question = LayoutQuestion(
+        decoder_to_train(CONFIG), cluster_of(named_device("H100"), 16, 8, None, 5e9, 0, None), 32, 512
+    )
+    ranked = question.search(3, Clock(60), Interruption(None)).search(*question.layouts())
+    found = find_changes(question, ranked, [], Clock(0), Interruption(None))
+    helpful = {"network twice as fast", "servers' links twice as fast", "twice the memory"}
+    assert helpful == {each.change for each in found if each.gain >= 1 - 1e-9} & helpful
+    assert not any(each.complete for each in found)
+
+
+def test_no_time_is_no_proof() -> None:
+    with pytest.raises(pt.NoPlanFound, match="no layout was found among the first 0"):
+        pt.plan(CONFIG, device="H100", time_limit=1e-9, **ASKED)  # type: ignore[arg-type]
 
 
 def test_a_change_that_asks_the_same_is_left_out() -> None:
