@@ -130,7 +130,7 @@ class ModelCosts:
         options: LayoutOptions = {
             **self.options,
             "tensor": layout.tensor,
-            "sequence_parallel": layout.tensor > 1,
+            "sequence_parallel": layout.tensor > 1 and self.options.get("sequence_parallel", True),
             "context_parallel": layout.context,
             "expert_parallel": layout.expert,
             "data_parallel": layout.data * layout.context,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from partitioner.formats.llm.decoder import Decoder, Experts
 from partitioner.planning.layouts.layout import ClusterLayout
 
+ENDS = 2  # embedding and head, each of which may stand for a block where interleaved stages are equal
+
 
 @dataclass(frozen=True)
 class Runtime:
@@ -73,7 +75,8 @@ def _has(runtime: Runtime, layout: ClusterLayout, decoder: Decoder, global_batch
 
 
 def _pipelines(runtime: Runtime, layout: ClusterLayout, decoder: Decoder, global_batch: int) -> str:
-    if layout.stages > len(decoder.blocks):
+    ends = ENDS * (layout.schedule == "interleaved_1f1b" and runtime.uneven)
+    if layout.stages > len(decoder.blocks) + ends:
         return "there are fewer blocks than stages"
     if not runtime.uneven and len(decoder.blocks) % layout.stages:
         return f"{runtime.name} needs equal stages"

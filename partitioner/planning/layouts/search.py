@@ -11,6 +11,7 @@ from partitioner.base.clock import Clock
 from partitioner.base.interruption import Interruption
 from partitioner.planning.layouts.costs import ModelCosts
 from partitioner.planning.layouts.layout import ClusterLayout
+from partitioner.planning.layouts.least_time import least_time
 from partitioner.planning.layouts.timing import LayoutRun
 
 
@@ -85,21 +86,3 @@ class ClusterLayoutSearch:
         ended = self.clock.expired or self.interruption.is_set()
         self.whole = self.whole and not ended
         return ended
-
-
-def least_time(run: LayoutRun) -> float:
-    """Return the milliseconds that a batch takes at least, however layers are dealt; infinity if none fits.
-
-    The loads of the p devices add up to the time T of all layers. Under 1F1B, those before device s delay its
-    first microbatch and follow its last one, so that P_s + M L_s bounds the batch of M microbatches; the
-    least largest one is T / (1 - (1 - 1 / M)^p). Under other schedules a device has M T / p at least.
-    """
-    layers, layout, p = run.costs.layers(run.layout), run.layout, run.layout.pipeline
-    states = float((layers.parameters + layers.gradients + layers.optimizer).sum())
-    if states / p > run.costs.cluster.memory:
-        return math.inf
-    total = float((layers.forward + layers.backward).sum())
-    count = run.microbatches
-    if layout.virtual_stages > 1 or layout.schedule != "1f1b":
-        return count * total / p
-    return total / (1 - (1 - 1 / count) ** p)

@@ -8,7 +8,7 @@ from itertools import product
 
 from partitioner.formats.llm.decoder import Decoder, Experts
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
-from partitioner.planning.layouts.runtimes import Runtime
+from partitioner.planning.layouts.runtimes import ENDS, Runtime
 
 MOST_VIRTUAL = 8
 MOST_MICROBATCH = 16
@@ -78,10 +78,10 @@ class LayoutSpace:
             return
         blocks = len(self.decoder.blocks)
         for schedule, most in self.runtime.schedules.items():
-            largest = min(most or MOST_VIRTUAL, blocks // pipeline)
+            largest = min(most or MOST_VIRTUAL, (blocks + ENDS) // pipeline)
             least = 1 if most == 1 else 2
             for virtual in range(least, largest + 1):
-                if most or blocks % (pipeline * virtual) == 0:
+                if most or 0 in (blocks % (pipeline * virtual), (blocks + ENDS) % (pipeline * virtual)):
                     yield schedule, virtual
 
 

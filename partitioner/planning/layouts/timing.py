@@ -71,9 +71,12 @@ class LayoutRun:
     @cached_property
     def transfers(self) -> Floats:
         """Milliseconds of a tensor from each stage to the next one, shape (stages - 1,)."""
+        return np.asarray(self.sent(self.stages.output[:-1]) * (self.device[1:] != self.device[:-1]))
+
+    def sent(self, nbytes: Floats) -> Floats:
+        """Return the milliseconds in which tensors of some bytes are sent between neighbouring devices."""
         cluster, apart = self.costs.cluster, self.layout.apart
-        sent = self.stages.output[:-1] / cluster.bandwidth(apart) * MS_PER_SECOND + cluster.delay(apart)
-        return np.asarray(sent * (self.device[1:] != self.device[:-1]))
+        return np.asarray(nbytes / cluster.bandwidth(apart) * MS_PER_SECOND + cluster.delay(apart))
 
     @cached_property
     def exchange(self) -> Floats:
@@ -82,10 +85,14 @@ class LayoutRun:
         A ring of all replicas and of the devices that divide sequences: an all-reduce, or, if they divide
         states, a reduce-scatter of the gradients and an all-gather of the parameters, which send as much.
         """
+        return self.ring(self._by_device(self.stages.gradients))
+
+    def ring(self, gradients: Floats) -> Floats:
+        """Return the milliseconds in which replicas exchange gradients of which each holds some bytes."""
         layout, cluster = self.layout, self.costs.cluster
         replicas = layout.data * layout.context
         span = layout.tensor * replicas
-        nbytes = self._by_device(self.stages.gradients) * self._gradient_shares
+        nbytes = gradients * self._gradient_shares
         ring = 2 * (replicas - 1) / replicas * nbytes / cluster.bandwidth(span) * MS_PER_SECOND
         return np.asarray(ring + 2 * (replicas - 1) * cluster.delay(span) * (replicas > 1))
 
@@ -101,11 +108,15 @@ class LayoutRun:
         It reads the gradients, reads and writes its states, and writes the parameters; replicas that divide
         the states divide this work.
         """
-        stages, device = self.stages, self.costs.cluster.device
+        return self._by_device(self.update(self.stages))
+
+    def update(self, held: LayerCosts) -> Floats:
+        """Return the milliseconds of the optimizer's step on the states of layers or stages."""
+        device = self.costs.cluster.device
         shares = self.layout.data * self.layout.context if self.layout.zero in (1, 2) else 1
-        held = stages.gradients if self.layout.zero >= 2 else stages.gradients / shares
-        nbytes = held + 2 * stages.optimizer + stages.parameters / shares
-        return np.asarray(self._by_device(nbytes) / (BANDWIDTH_REACHED * device.bandwidth) * MS_PER_SECOND)
+        gradients = held.gradients if self.layout.zero >= 2 else held.gradients / shares
+        nbytes = gradients + 2 * held.optimizer + held.parameters / shares
+        return np.asarray(nbytes / (BANDWIDTH_REACHED * device.bandwidth) * MS_PER_SECOND)
 
     @cached_property
     def memory(self) -> Floats:
@@ -121,20 +132,23 @@ class LayoutRun:
         """Whether every device has the memory that it needs."""
         return bool((self.memory <= self.costs.cluster.memory).all())
 
-    def _activations(self) -> Floats:
+    @cached_property
+    def held(self) -> list[Floats]:
+        """The microbatches whose activations a device holds, by moment and stage on it.
+
+        One array of shape (moments, virtual stages) for each device; the moments are those in which it may
+        hold the most.
+        """
         p, v, schedule = self.layout.pipeline, self.layout.virtual_stages, self.layout.schedule
-        kept = self.stages.activations
         if schedule not in VIRTUAL:
-            held = [stash(schedule, i, p, self.microbatches).activations for i in range(p)]
-            return np.asarray(np.array(held) * kept)
+            return [np.array([[stash(schedule, i, p, self.microbatches).activations]]) for i in range(p)]
+        return [np.array(samples_by_chunk(schedule, i, p, v, self.microbatches), float) for i in range(p)]
+
+    def _activations(self) -> Floats:
+        kept = self.stages.activations
         return np.array(
-            [
-                max(
-                    np.dot(held, kept[self.device == rank])
-                    for held in samples_by_chunk(schedule, rank, p, v, self.microbatches)
-                )
-                for rank in range(p)
-            ]
+            [(held @ kept[self.device == rank]).max() for rank, held in enumerate(self.held)],
+            dtype=np.float64,
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partitioner.planning.layouts.search import least_time
+from partitioner.planning.layouts.least_time import least_time
 from tests.planning.layouts.cases import random_search
 
 TOLERANCE = 1 + 1e-9
