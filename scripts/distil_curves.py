@@ -38,7 +38,7 @@ SOURCE = (
     "(NVIDIA, Apache-2.0; snapshot of 2026-08-21; vLLM 0.14.0 on A100, 0.24.0 on the others; NCCL 2.27.3 and "
     "2.29.2), two thirds of the entries chosen at random with seed 0"
 )
-SIZES = (32, 128, 512, 1024, 2048, 4096, 8192, 16384, 65536)
+SIZES = (32, 64, 128, 256, 512, 1024, 1536, 2048, 4096, 8192, 16384, 65536)
 HEADS = (1, 4, 16, 32, 64, 128, 256, 1024, 16384)
 TOKENS = (1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 HEAD = (64, 128, 192, 256, 512)
@@ -46,16 +46,21 @@ MESSAGES = tuple(4.0**power for power in range(4, 16))
 FOURS = ((1, 2),)  # whether rows are whole fours: an axis of products of narrow numbers
 COPIES = ("all_gather", "all_to_all")  # whose times depend on bytes alone, of any type of numbers
 EXPERT_ROWS = (0.02, 0.25, 1, 4, 16, 64, 256, 1024, 4096)
-LENGTHS = (2, 64, 256, 1024, 4096, 16384, 131072)
-KEYS = (1, 4, 16, 64, 256, 1024, 4096, 16384)  # heads of keys, of all sequences
+LENGTHS = (2, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072)
+KEYS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384)  # heads of keys, of all sequences
 GPUS = (2, 4, 8)
 AXES: Mapping[str, tuple[tuple[float, ...], ...]] = {
-    "product": ((1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768), SIZES, SIZES),
-    "prompt": (TOKENS, HEADS, HEAD, (1, 8, 64)),
-    "windowed_prompt": (TOKENS, HEADS, HEAD, (1, 8, 64)),
-    "generation": (LENGTHS, KEYS, HEAD, (1, 4, 16, 64)),
-    "windowed_generation": (LENGTHS, KEYS, HEAD, (1, 8, 64)),
-    "experts": (EXPERT_ROWS, (1, 2, 8, 32, 128, 512), (64, 256, 1024, 4096, 16384), (1, 4, 16, 64, 256)),
+    "product": ((1, 4, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768), SIZES, SIZES),
+    "prompt": (TOKENS, HEADS, HEAD, (1, 2, 4, 8, 64)),
+    "windowed_prompt": (TOKENS, HEADS, HEAD, (1, 2, 4, 6, 8, 64)),
+    "generation": (LENGTHS, KEYS, HEAD, (1, 2, 4, 8, 16, 32, 64)),
+    "windowed_generation": (LENGTHS, KEYS, HEAD, (1, 2, 4, 8, 16, 64)),
+    "experts": (
+        EXPERT_ROWS,
+        (1, 2, 8, 32, 64, 128, 256, 512),
+        (16, 64, 128, 256, 512, 1024, 2048, 4096, 16384),
+        (1, 4, 16, 64, 256),
+    ),
     **dict.fromkeys(COLLECTIVES, (MESSAGES, GPUS)),
 }
 ROUNDS, STEPS_OF_GRADIENTS, SMOOTH = 6, 150, 3e-3

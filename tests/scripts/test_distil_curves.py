@@ -42,9 +42,9 @@ def test_a_third_is_held_out() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not TABLES.is_dir(), reason="the measured tables are not here")
 def test_the_file_is_distilled_from_the_tables() -> None:
-    """The errors on what was held out: half of the entries within 5 %, 95 % of them within 25 %."""
+    """The errors on what was held out: half of the entries within 5 %, 95 % of them within 20 %."""
     record, rows = distilled(TABLES)
     text = resources.files("partitioner.estimation").joinpath("curves.json").read_text()
     assert json.loads(text) == json.loads(json.dumps(record))
     errors = np.concatenate([row.errors for row in rows])
-    assert np.median(errors) < 0.05 and np.quantile(errors, 0.95) < 0.25
+    assert np.median(errors) < 0.05 and np.quantile(errors, 0.95) < 0.2
