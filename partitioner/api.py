@@ -58,6 +58,7 @@ from partitioner.workload.layer import Layer
 from partitioner.workload.levels import Level
 from partitioner.workload.networkx_graph import from_networkx, to_networkx
 from partitioner.workload.phases import weigh_phases
+from partitioner.workload.training_states import with_training_states
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.workload import Workload
 
@@ -135,4 +136,5 @@ __all__ = [
     "to_networkx",
     "warm_up",
     "weigh_phases",
+    "with_training_states",
 ]

@@ -18,7 +18,7 @@ from partitioner.cli.conflict import find_conflict
 from partitioner.cli.diff import diff_plans
 from partitioner.cli.explain import explain_plan
 from partitioner.cli.export import export_plan
-from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
+from partitioner.cli.inputs import read_constraints, read_planned, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
 from partitioner.cli.output import drop_output, open_standard_streams, refuse_own_inputs, saved, show
 from partitioner.cli.plan import plan_layouts
@@ -34,7 +34,7 @@ from partitioner.cli.sweep import run_sweep
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
+from partitioner.formats.plan_record import evaluation_arguments, load_record
 from partitioner.planning.certify import certify
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import objective_of, objective_of_record
@@ -107,9 +107,7 @@ def _solve(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    plan = load_record(options.plan)
-    workload = read_workload(options, plan.hardware)
-    plan = resolved(plan, workload.graph, workload.devices)
+    workload, plan = read_planned(options, load_record(options.plan))
     objective = options.objective or objective_of_record(plan)
     given = _asked(options, workload.graph, plan, objective)
     evaluation = evaluate(workload.graph, workload.devices, plan.placement, objective, **given)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from partitioner.cli.argument import Section, flag, names, value
-from partitioner.cli.inputs import read_workload
+from partitioner.cli.inputs import read_planned
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.explanations.explain import TIME_LIMIT, explain
 from partitioner.explanations.what_ifs.changes import CHANGES
-from partitioner.formats.plan_record import load_record, resolved
+from partitioner.formats.plan_record import load_record
 
 EXPLAIN = (
     Section(
@@ -55,9 +55,7 @@ def explain_plan(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule.
     """
-    record = load_record(options.plan)
-    workload = read_workload(options, record.hardware)
-    record = resolved(record, workload.graph, workload.devices)
+    workload, record = read_planned(options, load_record(options.plan))
     with ProgressLine() as line:
         found = explain(
             workload.graph,

@@ -9,16 +9,20 @@ from typing import Any
 
 from partitioner.base.errors import OptionError
 from partitioner.cli.shared_arguments import PROFILE
+from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.expressible import expressible
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
 from partitioner.formats.devices_in_place import changed, pooled, with_links
 from partitioner.formats.file_formats import PIPEDREAM, FileFormat, recognised
 from partitioner.formats.msr import workload_of
+from partitioner.formats.plan_record import resolved
 from partitioner.formats.readers import read_foreign
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.training_states import NAMES as STATES
+from partitioner.workload.training_states import with_training_states
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.workload import Workload
 
@@ -46,7 +50,8 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     foreign = read_foreign(options.workload)
     if foreign is not None:
         _check_format_options(options, "this file", ())
-        return replace(foreign, devices=chosen_devices(options, planned or foreign.devices))
+        graph = with_training_states(foreign.graph, **_given(options, STATES))
+        return replace(foreign, graph=graph, devices=chosen_devices(options, planned or foreign.devices))
     file_format, content = recognised(options.workload)
     _check_format_options(options, file_format.name, file_format.options)
     _check_needed(options, file_format, planned)
@@ -55,12 +60,26 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
         given["bandwidth"] = options.peer_bandwidth
     try:
         graph, devices = file_format.read(content, options.workload, **given)
+        graph = with_training_states(graph, **_given(options, STATES))
     except OptionError as error:
         raise _as_typed(error, file_format) from error
     devices = chosen_devices(options, planned or devices)
     direct = options.peer_bandwidth is not None and options.route is None
     linked = with_links(devices, graph, direct=direct, exchange_bandwidth=options.exchange_bandwidth)
     return workload_of(options.workload, graph, linked)
+
+
+def read_planned(options: argparse.Namespace, record: PlanRecord) -> tuple[Workload, PlanRecord]:
+    """Return the workload of a plan's file as the plan says that it is trained, and the plan with its ids.
+
+    Raises
+    ------
+    PartitionerError
+        If a file or an option breaks a rule, or the plan is made for another workload.
+    """
+    workload = read_workload(options, record.hardware)
+    workload = replace(workload, graph=record.trained(workload.graph))
+    return workload, resolved(record, workload.graph, workload.devices)
 
 
 def read_constraints(
@@ -133,7 +152,7 @@ def _check_format_options(options: argparse.Namespace, name: str, known: tuple[s
     """Raise if an option is given that means nothing to the format of the file."""
     for argument, option in _PROFILE_OPTIONS:
         option = "bandwidth" if option in LINKS and "bandwidth" in known else option
-        if option not in known and getattr(options, option, None) is not None:
+        if option not in (*known, *STATES) and getattr(options, option, None) is not None:
             raise OptionError(f"{argument.name} means nothing to {name}")
 
 

@@ -14,7 +14,7 @@ from partitioner.planning.option_records import OPTIONS
 
 def option_section(title: str, *further: Argument) -> Section:
     """Return the options of a section that can be given as text, and further arguments."""
-    named = (option for option in OPTIONS.values() if option.section == title)
+    named = (option for option in OPTIONS.values() if option.section == title and not option.of_file)
     return Section(title, (*(argument_of(one) for one in named if one.rule.kind is not object), *further))
 
 
@@ -36,7 +36,7 @@ def argument_of(option: Option, default: str = "") -> Argument:
     name = option.name.replace("_", "-")
     ending = f" (default: {default or option.shown_default})"
     if option.rule.kind is not bool:
-        return value(f"--{name}", option.help + ending, **_reading(option))
+        return value(option.flag or f"--{name}", option.help + ending, **_reading(option))
     if not option.default:
         return flag(f"--{name}", option.help + ending, dest=option.name)
     words = option.flag_help or f"do not {option.help}"

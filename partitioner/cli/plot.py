@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable, write_bytes
 from partitioner.cli.argument import Section, flag, value
-from partitioner.cli.inputs import read_workload
+from partitioner.cli.inputs import read_planned
 from partitioner.cli.pictures import FORMATS, drawn, picture_suffix
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.cli.simulate import LINKS_ARGUMENT, simulation_arguments
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
+from partitioner.formats.plan_record import evaluation_arguments, load_record
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
 from partitioner.plots.graph import plot_graph
@@ -121,9 +121,7 @@ PLOT = (
 
 def _read(options: argparse.Namespace) -> tuple[Workload, PlanRecord]:
     """Return the workload on the requested devices, by default those of the plan, and the plan."""
-    record = load_record(options.plan)
-    workload = read_workload(options, record.hardware)
-    return workload, resolved(record, workload.graph, workload.devices)
+    return read_planned(options, load_record(options.plan))
 
 
 def _evaluated(workload: Workload, record: PlanRecord) -> Evaluation:

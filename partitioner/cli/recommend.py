@@ -12,6 +12,7 @@ from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_WORKLOAD, PROFILE, WORKLOAD, constraints, devices
 from partitioner.planning.comparison.recommend import TIME_LIMIT, recommend
+from partitioner.workload.training_states import NAMES as STATES
 
 RECOMMEND = (
     Section(
@@ -83,6 +84,7 @@ def recommend_pipelines(options: argparse.Namespace) -> None:
             time_limit=options.time_limit,
             seed=options.seed,
             on_progress=line.show,
+            **{name: each for name in STATES if (each := getattr(options, name)) is not None},
         )
     best = None if found.best is None else found.best.plan
     show(found.to_json() if options.format == "json" else found.summary(), *saved(best, workload, options))

@@ -17,11 +17,11 @@ from partitioner.cli.argument import (
     weights,
 )
 from partitioner.exports.writers import TARGETS
-from partitioner.formats.llm.memory import OPTIMIZERS
-from partitioner.formats.llm.parallelism import KERNELS, RECOMPUTE
+from partitioner.formats.llm.parallelism import KERNELS
 from partitioner.workload.devices import COMMUNICATION_MODELS, SHARES
 from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.extras import TIME_UNITS
+from partitioner.workload.training_states import OPTIMIZERS, RECOMPUTE
 
 OF_WORKLOAD = "of the workload"
 OF_PLAN = "of the plan, or else of the workload"
@@ -62,7 +62,6 @@ LAYOUT = (
             ("tensor", "heads, networks and vocabulary of every layer"),
             ("context-parallel", "the tokens of every sequence"),
             ("expert-parallel", "the experts of every layer"),
-            ("data-parallel", "what --zero divides"),
         )
     ),
     flag(
@@ -70,17 +69,23 @@ LAYOUT = (
         "let the devices of --tensor also divide the tokens between products (default: each has all of them)",
     ),
     value(
+        "--data-parallel",
+        "let each device stand for this number of replicas, which divide what --zero says (default: 1)",
+        type=int,
+        metavar="N",
+    ),
+    value(
         "--zero",
-        "divide among the replicas of a config nothing (0), the optimizer's state (1), gradients too (2), or "
-        "parameters too, as FSDP does (3) (default: 0)",
+        "divide among the replicas of --data-parallel nothing (0), the optimizer's state (1), gradients too "
+        "(2), or parameters too, as FSDP does (3) (default: 0)",
         type=int,
         metavar="N",
     ),
     value(
         "--recompute-layers",
-        "compute in the backward pass of a config's layers nothing again (none), the scores of attention "
-        "(selective), norms and activation functions too (elementwise), or all but each layer's input (full) "
-        "(default: none)",
+        "compute again in the backward pass nothing (none), or all but what each layer receives (full); of a "
+        "config also the scores of attention (selective), norms and activation functions too (elementwise), "
+        "these and every second product (alternate) (default: none)",
         choices=RECOMPUTE,
         dest="recompute",
     ),

@@ -10,13 +10,13 @@ from typing import Any
 from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, flag, value
-from partitioner.cli.inputs import read_workload
+from partitioner.cli.inputs import read_planned
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.chrome_trace import save_chrome_trace
 from partitioner.exports.torch_schedule import refuse_groups, save_torch_schedule
-from partitioner.formats.plan_record import load_record, resolved
+from partitioner.formats.plan_record import load_record
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
 from partitioner.results.timeline_table import rates_of_timeline, timeline_table
@@ -106,9 +106,7 @@ def simulate_plan(options: argparse.Namespace) -> None:
         of_one = "--output, --csv, --recompute and --late-exchange"
         raise OptionError(f"{of_one} are about one schedule: --compare needs --schedule with them")
     check_writable(options.output, options.trace, options.csv)
-    record = load_record(options.plan)
-    workload = read_workload(options, record.hardware)
-    record = resolved(record, workload.graph, workload.devices)
+    workload, record = read_planned(options, load_record(options.plan))
     comparison = _compared(options, workload, record) if options.compare else None
     timeline = _simulated(options, workload, record) if options.schedule or comparison is None else None
     show(_text(options, timeline, comparison, workload), lambda: _write(options, timeline, comparison))

@@ -7,12 +7,12 @@ import json
 
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, value
-from partitioner.cli.inputs import read_workload
+from partitioner.cli.inputs import read_planned
 from partitioner.cli.output import show
 from partitioner.cli.scripts import CALL_RULE, call_made_by
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.exports.chrome_trace import save_chrome_trace
-from partitioner.formats.plan_record import load_record, resolved
+from partitioner.formats.plan_record import load_record
 
 FEW, MANY = 4, 16
 VERIFY = (
@@ -72,9 +72,7 @@ def verify_plan(options: argparse.Namespace) -> None:
     check_writable(options.trace)
     torch.set_num_threads(1)  # before anything is run: processes that are forked later inherit no threads
     call = call_made_by(options.script)
-    record = load_record(options.plan)
-    workload = read_workload(options, record.hardware)
-    record = resolved(record, workload.graph, workload.devices)
+    workload, record = read_planned(options, load_record(options.plan))
     run = measure_pipeline(
         stages_of(call.model, call.args, workload.graph, record, kwargs=call.kwargs),
         call.args,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
+from partitioner.workload.training_states import states_among, with_training_states
 from partitioner.workload.workload import workload_hash
 
 SHOWN_DIGITS = 12
@@ -125,10 +126,17 @@ class PlanRecord(Solution):
             raise WorkloadError([Flaw("devices", "", "", rule)], self.source)
         return self.hardware if given is None else given  # type: ignore[return-value]
 
+    def trained(self, graph: Graph) -> Graph:
+        """Return a graph as the plan's options say that it is trained, or as it is if it cannot be so."""
+        try:
+            return with_training_states(graph, **states_among(self.options))
+        except OptionError:
+            return graph  # of another workload
+
     def foreign(self, graph: Graph, devices: Devices) -> bool:
         """Whether the plan is made for another graph; `devices` are used if it does not contain its own."""
         own = devices if self.hardware is None else self.hardware
-        return bool(self.workload_sha256) and workload_hash(graph, own) != self.workload_sha256
+        return bool(self.workload_sha256) and workload_hash(self.trained(graph), own) != self.workload_sha256
 
     def check_graph(self, graph: Graph, devices: Devices, *, strict: bool) -> None:
         """Raise if the plan is made for another graph; if not `strict`, only if it also places other nodes.

@@ -129,6 +129,7 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
         found = PlanRecord(**{entry.name: getattr(found, entry.name) for entry in fields(Solution)})
     require_mapping("placement", found.placement, "must be a plan, or a mapping from node id to device name")
     devices = found.devices(devices)
+    graph = found.trained(graph)
     found.check_graph(graph, devices, strict=False)
     asked = objective_of(found.objective or DEFAULT, options=found.options)
     judged = THROUGHPUT if asked is SIMULATED else asked

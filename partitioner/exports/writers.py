@@ -116,6 +116,7 @@ def export(workload: Workload, plan: Plan, to: str) -> str | bytes:
     require_type("plan", plan, Plan)
     WRITERS.check("to", to)
     planned = workload if plan.hardware is None else replace(workload, devices=plan.hardware)
+    planned = replace(planned, graph=plan.record.trained(planned.graph))
     plan.record.check_graph(planned.graph, planned.devices, strict=True)
     return _content(WRITERS[to], plan, planned)
 

@@ -89,6 +89,7 @@ def certify(
     """
     graph = as_graph(graph, devices)
     wanted, solution = objective_of(objective), solution_of(placement)
+    graph = solution.trained(graph) if isinstance(solution, PlanRecord) else graph
     made_as = solution.split if isinstance(solution, PlanRecord) else None
     known = {
         "subgraphs": solution.subgraphs,

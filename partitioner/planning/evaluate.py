@@ -169,6 +169,7 @@ def evaluate(
     graph = as_graph(graph, devices)
     if isinstance(solution, PlanRecord):
         devices = solution.devices(devices)
+        graph = solution.trained(graph)
         solution.check_graph(graph, devices, strict=False)
         objective = objective_of_record(solution) if objective is None else objective
     if devices is None:

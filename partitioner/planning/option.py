@@ -63,6 +63,8 @@ class Option:
     flag, flag_help
         The flag of a switch whose default is True, which makes it False, and what the flag does; by default
         ``--no-`` and the name, and that it does not do what `help` says.
+    of_file
+        Whether its argument is one of those for the file of the workload, in `cli/shared_arguments.py`.
     keyword
         Whether it is a parameter of ``solve`` of its own; all others are among the ``**method_options``.
     """
@@ -78,6 +80,7 @@ class Option:
     metavar: str = "N"
     flag: str = ""
     flag_help: str = ""
+    of_file: bool = False
     keyword: bool = False
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from partitioner.base.argument_types import is_count
 from partitioner.base.errors import one_of
 from partitioner.evaluation.shape import SHAPES, is_contiguous
 from partitioner.methods.method import Settings
@@ -32,10 +33,13 @@ from partitioner.planning.option_rules import (
 )
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.device_validation import MAX_COUNT
+from partitioner.workload.training_states import MOST_ZERO, OPTIMIZERS, RECOMPUTE
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.virtual_stages.schedules import MOST_CHUNKS, PLANNED, VIRTUAL
 
 # Options that say what to look for.
+
+OF_TRAINING = "graphs for training whose memory is given by parts; elsewhere refused"
 
 GRANULARITIES = ("operator", "layer")
 CONVEX = Effect(
@@ -260,6 +264,49 @@ PIPELINED = (
         PIPELINES,
         meaning="none",
         effect=with_term("microbatches", "objective throughput, batch, piper, capacity or makespan"),
+    ),
+    Option(
+        "recompute",
+        "none",
+        name_among(RECOMPUTE),
+        "compute again in the backward pass nothing, or all but what each layer receives (full); of a config "
+        "also the scores of attention (selective), norms and activation functions too (elementwise), these "
+        "and every second product (alternate)",
+        PIPELINES,
+        where=OF_TRAINING,
+        flag="--recompute-layers",
+        of_file=True,
+    ),
+    Option(
+        "zero",
+        0,
+        Rule(f"an integer from 0 to {MOST_ZERO}", lambda v: is_count(v, 0, MOST_ZERO), int),
+        "divide among `data_parallel` replicas the optimizer's state (1), gradients too (2), or parameters "
+        "too (3)",
+        PIPELINES,
+        where=OF_TRAINING,
+        of_file=True,
+    ),
+    Option(
+        "data_parallel",
+        1,
+        count(),
+        "let each device stand for this number of replicas, which divide what `zero` says",
+        PIPELINES,
+        where=OF_TRAINING,
+        of_file=True,
+    ),
+    Option(
+        "optimizer",
+        None,
+        name_among(tuple(OPTIMIZERS), optional=True),
+        "keep the state of this optimizer: 8 bytes a parameter (adam), 2 (adam_8bit), 4 (momentum), 0 (sgd); "
+        "all but adam_8bit with 4 more for narrower parameters",
+        PIPELINES,
+        meaning="what the graph says",
+        where=OF_TRAINING,
+        metavar="NAME",
+        of_file=True,
     ),
     Option(
         "subgraphs_per_accelerator",

@@ -22,6 +22,7 @@ from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph, unread_note
+from partitioner.workload.training_states import states_among, with_training_states
 from partitioner.workload.workload import Workload
 
 TIMED = "the objective is the makespan of a batch, as a schedule and its microbatches are given"
@@ -110,6 +111,9 @@ def solve(
         on a device: ``"interleaved_1f1b"`` and ``"zb_h1"`` (stage i on device i mod p), ``"zbv"`` and
         ``"dualpipev"`` (stages i and 2 p - 1 - i on device i); ``virtual_stages``: how many stages each
         device has under these (2, under ``"zb_h1"`` 1); ``microbatches``: samples in a batch (None). For
+        training: ``recompute``, ``zero`` and ``data_parallel``, ``optimizer``: what layers compute again,
+        what replicas divide, and the state of the optimizer, see
+        :func:`partitioner.with_training_states`; the plan is one of that graph. For
         capacity: ``max_time_per_sample``: the largest load that a device may have (None);
         ``max_slowdown``: the same as a multiple of the least one (None). ``constraints``: what else
         to keep to, :class:`partitioner.Constraints`. For operators one by one, the fields of
@@ -151,6 +155,7 @@ def solve(
     if not isinstance(graph, Graph):
         graph = as_graph(graph, devices)
         noted = unread_note(graph)
+    graph = with_training_states(graph, **states_among(method_options))
     if objective is None:
         decided = default_objective(method, split, method_options, bool(graph.backward.any()))
         wanted = objective_of(decided, method, method_options)

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,7 @@ def report(
     require_type("workload", workload, Workload)
     require_type("plan", plan, Plan)
     sentences = [str(sentence) for sentence in require_items("explanation", explanation)]
+    workload = replace(workload, graph=plan.record.trained(workload.graph))
     _check_fit(workload, plan)
     graph, devices, unit = workload.graph, workload.devices, plan.time_unit
     evaluation = evaluate(graph, devices, plan)

@@ -138,6 +138,7 @@ def simulate(
     record = solution_of(plan)
     if isinstance(record, PlanRecord):
         devices = record.devices(devices)
+        graph = record.trained(graph)
         record.check_graph(graph, devices, strict=False)
         schedule = record.schedule if schedule is None else schedule
         if microbatches is None and not isinstance(schedule, Table):

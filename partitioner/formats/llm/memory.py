@@ -13,12 +13,11 @@ from partitioner.formats.llm.decoder import DecoderBlock, Dense
 from partitioner.formats.llm.operators import Operators, TokenRun, alternate_products
 from partitioner.formats.llm.parallelism import Parallelism
 from partitioner.formats.llm.stored_weights import WeightBytes, weight_bytes
+from partitioner.workload.training_states import COPY, OPTIMIZERS
 
 TRAINED = "bfloat16"  # weights that are trained with products in one byte or less
 NARROWEST = 2.0  # bytes: what is computed between products in types of one byte or less is in two
 MASK = 1.0  # bytes of a number in the mask of a dropout
-COPY = 4.0  # bytes of the copy of a parameter that mixed precision updates
-OPTIMIZERS = {"adam": 8.0, "adam_8bit": 2.0, "momentum": 4.0, "sgd": 0.0}  # bytes of a parameter, no copy
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts
+from partitioner.workload.training_states import MOST_ZERO, RECOMPUTE
 
-RECOMPUTE = ("none", "selective", "elementwise", "alternate", "full")
 KERNELS = ("fused", "unfused")
-MOST_ZERO = 3
 SWITCHES = (
     *("sequence_parallel", "fused_gate", "fused_gradients", "copied_gradients", "fused_casts"),
     "overlapped",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -32,6 +32,8 @@ from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph
+from partitioner.workload.training_states import NAMES as STATES
+from partitioner.workload.training_states import with_training_states
 from partitioner.workload.workload import Workload
 
 TIME_LIMIT = 25.0  # seconds, by default
@@ -113,6 +115,7 @@ def recommend(
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
     stop: StopEvent | None = None,
+    **states: Any,
 ) -> Recommendation:
     """Plan pipelines under all schedules, with 1, 2, 4, ... copies, and rank them by their simulated time.
 
@@ -137,6 +140,8 @@ def recommend(
         other schedule.
     seed, on_progress, stop
         As for :func:`partitioner.solve`.
+    **states
+        Its options ``recompute``, ``zero``, ``data_parallel`` and ``optimizer``, for all plans.
 
     Returns
     -------
@@ -165,11 +170,12 @@ def recommend(
     if time_limit is None:
         raise OptionError("time_limit = None: must be a positive number")
     require_callable(on_progress=on_progress)
-    graph = as_graph(graph, devices)
+    _check_states(states)
+    graph = with_training_states(as_graph(graph, devices), **states)
     recipes = _recipes(graph, schedules)
     workload, clock, interruption = Workload(graph, devices), Clock(time_limit), Interruption(stop)
     trials = PipelineTrials(
-        workload, microbatches, constraints or NONE, seed, clock, interruption, on_progress
+        workload, microbatches, constraints or NONE, seed, clock, interruption, on_progress, states
     )
     with interruption:
         choices = trials.run(
@@ -184,6 +190,11 @@ def recommend(
     seconds = time.perf_counter() - clock.started - clock.compiled
     unit = graph.extras.time_unit or ""
     return Recommendation(_ranked(choices), microbatches, seconds, unit, clock.compiled)
+
+
+def _check_states(states: Mapping[str, Any]) -> None:
+    for name in states.keys() - set(STATES):
+        raise OptionError(f"option {name!r} is unknown: must be {one_of(name, STATES)}")
 
 
 def _ranked(choices: list[RecommendedPipeline]) -> tuple[RecommendedPipeline, ...]:

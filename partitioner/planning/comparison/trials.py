@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from partitioner.base.clock import Clock
@@ -130,6 +131,8 @@ class PipelineTrials:
         Says whether the user wants the run to end.
     report
         Called with the progress; None if nobody asks for it.
+    states
+        The options with which the graph of the workload was made for training.
     """
 
     def __init__(
@@ -141,9 +144,10 @@ class PipelineTrials:
         clock: Clock,
         interruption: Interruption,
         report: Callable[[Progress], None] | None,
+        states: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.workload, self.microbatches, self.constraints = workload, microbatches, constraints
-        self.options = {"seed": seed, "stop": interruption, "constraints": constraints}
+        self.options = {"seed": seed, "stop": interruption, "constraints": constraints, **states}
         self.clock, self.interruption, self.report = clock, interruption, report
         self.plans: dict[Any, Plan] = {}
         self.given: dict[Any, float] = {}

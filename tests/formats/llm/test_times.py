@@ -21,8 +21,9 @@ from partitioner.formats.llm.decoder import Attention, DecoderBlock, Dense, Expe
 from partitioner.formats.llm.memory import number_bytes
 from partitioner.formats.llm.model import Setting
 from partitioner.formats.llm.operators import TokenRun, block_operators, product
-from partitioner.formats.llm.parallelism import RECOMPUTE, Parallelism
+from partitioner.formats.llm.parallelism import Parallelism
 from partitioner.formats.llm.times import SUSTAINED, PassTimes, casts, pass_times, update_times
+from partitioner.workload.training_states import RECOMPUTE
 
 HIDDEN, SEQUENCE, BATCH = 1024, 512, 2
 TOKENS = BATCH * SEQUENCE
