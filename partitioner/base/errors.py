@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 SHOWN_FLAWS = 20
 
@@ -105,6 +106,19 @@ class OptionError(PartitionerError, ValueError):
 
 class InfeasibleError(PartitionerError):
     """No placement obeys the limits; the message says which limit cannot be met."""
+
+    look_for_remedies: Callable[[], tuple[str, ...]] | None = None
+
+    def remedies(self) -> tuple[str, ...]:
+        """Return sentences on how much memory is missing, and which options would make the workload fit.
+
+        They are looked for when this is called, for some seconds; there are none if nothing was found, or
+        memory is not what is missing.
+        """
+        return () if self.look_for_remedies is None else self.look_for_remedies()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.args  # without the workload that remedies are tried on
 
 
 class DoesNotFitError(WorkloadError, InfeasibleError):

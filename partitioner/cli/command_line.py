@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         return _fail(str(interrupt) or "interrupted before there was a plan", INTERRUPTED)
     except InfeasibleError as error:
-        return _fail(f"infeasible: {error}", INFEASIBLE)
+        return _fail("\n".join((f"infeasible: {error}", *error.remedies())), INFEASIBLE)
     except NoPlanFound as error:
         return _fail(str(error), NOTHING_FOUND)
     except PartitionerError as error:

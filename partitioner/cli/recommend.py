@@ -89,4 +89,4 @@ def recommend_pipelines(options: argparse.Namespace) -> None:
     best = None if found.best is None else found.best.plan
     show(found.to_json() if options.format == "json" else found.summary(), *saved(best, workload, options))
     if best is None:
-        raise NoPlanFound("no pipeline fits")
+        raise NoPlanFound("\n".join(("no pipeline fits", *found.remedies())))

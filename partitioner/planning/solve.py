@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import networkx as nx
 
 from partitioner.base.argument_types import require_callable, require_type
-from partitioner.base.errors import OptionError
+from partitioner.base.errors import InfeasibleError, OptionError
 from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import method_under, require_choosing
 from partitioner.planning.objectives import DEFAULT, SIMULATED, default_objective, objective_of
 from partitioner.planning.options import check_values, request_of
+from partitioner.planning.remedies import remedies
+from partitioner.planning.request import ANY_PLAN
 from partitioner.problem.measure import Measure
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
@@ -136,7 +139,8 @@ def solve(
     OptionError
         If an option has a value it may not have.
     InfeasibleError
-        If it is proven that no split obeys the limits.
+        If it is proven that no split obeys the limits; its `remedies()` are options with which there is a
+        plan, and the memory that is missing.
     NoPlanFound
         If the method ended without a plan and without such a proof.
 
@@ -163,22 +167,24 @@ def solve(
     check_time_limit(graph, wanted.measure, time_limit)
     if method == "auto":
         require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
-    request = request_of(
-        Workload(graph, devices),
-        wanted,
-        method=method,
-        split=split,
-        backend=backend,
-        time_limit=time_limit,
-        gap=gap,
-        seed=seed,
-        workers=workers,
-        warm_start=warm_start,
-        on_progress=on_progress,
-        stop=stop,
-        **method_options,
-    )
-    plan = wanted.answer(request)
+    asked: dict[str, Any] = {"method": method, "split": split, "backend": backend, "seed": seed, "stop": stop}
+    asked |= method_options
+    try:
+        request = request_of(
+            Workload(graph, devices),
+            wanted,
+            time_limit=time_limit,
+            gap=gap,
+            workers=workers,
+            warm_start=warm_start,
+            on_progress=on_progress,
+            **asked,
+        )
+        plan = wanted.answer(request)
+    except InfeasibleError as error:
+        brief = partial(solve, objective=wanted.name, gap=ANY_PLAN, workers=1, **asked)
+        error.look_for_remedies = partial(remedies, graph, devices, brief)
+        raise
     return replace(plan, notes=(*noted, *plan.notes)) if noted else plan
 
 

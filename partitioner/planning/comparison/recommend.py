@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -25,7 +26,11 @@ from partitioner.planning.comparison.ranked import bubble_share, fullest_device
 from partitioner.planning.comparison.recipes import RECIPES, WITH_WAYS, Recipe
 from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline
 from partitioner.planning.comparison.trials import PipelineTrials, Trial
+from partitioner.planning.objectives import THROUGHPUT
 from partitioner.planning.options import check_values
+from partitioner.planning.remedies import remedies
+from partitioner.planning.request import ANY_PLAN
+from partitioner.planning.solve import solve
 from partitioner.results.timeline_table import memory_share
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.workload.constraints import NONE, Constraints
@@ -56,6 +61,8 @@ class Recommendation:
         The unit of times, empty if it is not known.
     compiling
         Seconds that kernels were compiled for in addition.
+    look_for_remedies
+        Returns what :meth:`remedies` does.
     """
 
     choices: tuple[RecommendedPipeline, ...]
@@ -63,6 +70,11 @@ class Recommendation:
     seconds: float
     time_unit: str = ""
     compiling: float = 0.0
+    look_for_remedies: Callable[[], tuple[str, ...]] = tuple
+
+    def remedies(self) -> tuple[str, ...]:
+        """Return sentences on what would make a pipeline fit, as of :class:`partitioner.InfeasibleError`."""
+        return self.look_for_remedies() if self.best is None else ()
 
     def __repr__(self) -> str:
         best = "none can be used" if self.best is None else f"best {self.best.schedule}"
@@ -189,7 +201,16 @@ def recommend(
         raise KeyboardInterrupt
     seconds = time.perf_counter() - clock.started - clock.compiled
     unit = graph.extras.time_unit or ""
-    return Recommendation(_ranked(choices), microbatches, seconds, unit, clock.compiled)
+    usual = "1f1b" if graph.backward.any() else "inference"
+    asked: dict[str, Any] = {
+        "objective": THROUGHPUT.name,
+        "schedule": usual,
+        "microbatches": microbatches,
+        "stop": stop,
+    }
+    brief = partial(solve, constraints=constraints or NONE, gap=ANY_PLAN, workers=1, **asked, **states)
+    look = partial(remedies, graph, devices, brief)
+    return Recommendation(_ranked(choices), microbatches, seconds, unit, clock.compiled, look)
 
 
 def _check_states(states: Mapping[str, Any]) -> None:
