@@ -12,6 +12,7 @@ import pytest
 from partitioner.cli.argument import Section, add_sections, flag, value
 from partitioner.cli.arguments import ALL, command_parser
 from partitioner.cli.command_line import COMMANDS, main
+from partitioner.cli.shared_arguments import PROFILE
 from partitioner.planning.comparison.methods import compare_methods
 from partitioner.planning.option_records import OPTIONS
 
@@ -102,13 +103,17 @@ def test_compare_takes_what_solve_takes() -> None:
 
 
 def test_every_option_of_the_library_has_one_of_solve() -> None:
-    """But for objects that a shell cannot write; each stands in its section and is None if not given."""
+    """But for objects that a shell cannot write; each stands in its section and is None if not given.
+
+    Those that other commands take with the workload stand with the options of its file.
+    """
     groups = parsers()["solve"]._action_groups
     known = {action.dest: (group.title, action) for group in groups for action in group._group_actions}
     assert set(OPTIONS) - set(known) == set(PYTHON_ONLY)
     for name in OPTIONS.keys() & known.keys() - {"constraints"}:
         title, action = known[name]
-        assert (title, action.default) == (OPTIONS[name].section, None)
+        section = PROFILE.title if OPTIONS[name].of_file else OPTIONS[name].section
+        assert (title, action.default) == (section, None)
 
 
 def test_a_switch_stands_for_what_is_not_its_default() -> None:
