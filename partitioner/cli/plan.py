@@ -17,7 +17,19 @@ LAYOUTS = (
         "",
         (
             value("config", "read the model from this config.json (required)", metavar="CONFIG"),
-            value("--gpus", "lay it out on this many GPUs (required)", type=int, metavar="N", required=True),
+            value(
+                "--gpus",
+                "lay it out on this many GPUs (default: the fewest with --tokens-per-second)",
+                type=int,
+                metavar="N",
+            ),
+            value(
+                "--tokens-per-second",
+                "find the fewest GPUs, or whole servers, on which a layout has this rate (default: --gpus says how "
+                "many there are)",
+                type=float,
+                metavar="RATE",
+            ),
             value("--device", "take these GPUs, such as A100-80 (required)", metavar="NAME", required=True),
             value(
                 "--global-batch",
@@ -128,7 +140,17 @@ def plan_layouts(options: argparse.Namespace) -> None:
         If a file or an option breaks a rule, or no layout fits.
     """
     check_writable(options.output, options.settings)
-    asked = ("gpus", "device", "global_batch", "sequence", "runtime", "top", "time_limit", "node")
+    asked = (
+        "gpus",
+        "tokens_per_second",
+        "device",
+        "global_batch",
+        "sequence",
+        "runtime",
+        "top",
+        "time_limit",
+        "node",
+    )
     given = {name: getattr(options, name) for name in (*asked, "latency", "memory", "dtype", "instead")}
     if options.network is not None:
         given["network"] = options.network

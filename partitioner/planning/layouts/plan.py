@@ -10,12 +10,13 @@ from typing import Any, Unpack
 
 from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.estimation.device_time import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.changes import find_changes, other_devices
+from partitioner.planning.layouts.fewest_gpus import check_rate, fewest_gpus
 from partitioner.planning.layouts.layout import Cluster
 from partitioner.planning.layouts.question import LayoutQuestion, cluster_of, decoder_to_train
 from partitioner.planning.layouts.refine import refined
@@ -32,10 +33,11 @@ REFINED, LEAST = 3.0, 0.5  # seconds for the stages of a layout, and those below
 def plan(
     config: str | os.PathLike[str] | dict[str, Any],
     *,
-    gpus: int,
+    gpus: int | None = None,
     device: str | NamedDevice,
     global_batch: int,
     sequence: int,
+    tokens_per_second: float | None = None,
     node: int = NODE,
     peer: float | None = None,
     network: float = NETWORK,
@@ -62,11 +64,14 @@ def plan(
     config
         The model's ``config.json``, or what it holds.
     gpus
-        How many GPUs there are; a layout takes all of them.
+        How many GPUs there are; a layout takes all of them. None for the fewest, or the fewest whole servers,
+        on which a layout has `tokens_per_second`.
     device
         The name of a GPU, or its figures.
     global_batch, sequence
         Sequences of a batch, and tokens of a sequence.
+    tokens_per_second
+        The rate that is wanted in place of a number of GPUs.
     node
         GPUs of a server.
     peer, network
@@ -106,7 +111,8 @@ def plan(
     OptionError
         If an option is not in its range.
     InfeasibleError
-        If no layout fits the memory, or the runtime has none; it says which misses by the fewest bytes.
+        If no layout fits the memory, or the runtime has none; it says which misses by the fewest bytes. If no
+        number of GPUs has the rate that is wanted.
     NoPlanFound
         If the time was over before one was found.
 
@@ -119,21 +125,27 @@ def plan(
     (2, True)
     """
     clock, started = Clock(math.inf if time_limit is None else time_limit), time.perf_counter()
-    check_counts(gpus=gpus, global_batch=global_batch, sequence=sequence, top=top)
+    if (gpus is None) == (tokens_per_second is None):
+        raise OptionError(f"gpus = {shown(gpus)}: one of gpus and tokens_per_second must be given")
+    if gpus is None:
+        check_rate(tokens_per_second)
+    check_counts(gpus=1 if gpus is None else gpus, global_batch=global_batch, sequence=sequence, top=top)
     check_word("runtime", runtime, tuple(RUNTIMES))
-    cluster = cluster_of(named_device(device), gpus, node, peer, network, latency, memory)
+    cluster = cluster_of(named_device(device), gpus or node, node, peer, network, latency, memory)
     question = LayoutQuestion(
         decoder_to_train(config), cluster, global_batch, sequence, dtype, runtime, options
     )
     devices = other_devices(instead, cluster) if explain else []
-    own = Clock(clock.left / 2) if explain else clock
     with Interruption(stop) as interruption:
+        if tokens_per_second is not None:
+            question = fewest_gpus(question, tokens_per_second, clock, interruption)
+        own = Clock(clock.left / 2) if explain else clock
         search = question.search(top, own, interruption)
         runs = search.search(*question.layouts())
         if not runs and not search.whole:
             raise NoPlanFound(f"no layout was found among the first {search.tried} that were looked at")
         if not runs:
-            raise InfeasibleError(_why_none(search, runtime, cluster))
+            raise InfeasibleError(_why_none(search, runtime, question.cluster))
         equal = runs
         if RUNTIMES[runtime].uneven:
             runs = _refined(runs, own, interruption)
@@ -144,12 +156,13 @@ def plan(
         search.tried,
         search.simulated,
         search.whole,
-        cluster,
+        question.cluster,
         global_batch,
         sequence,
         runtime,
         time.perf_counter() - started,
         changes,
+        tokens_per_second,
     )
 
 

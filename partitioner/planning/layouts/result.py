@@ -103,6 +103,8 @@ class LayoutPlan:
     changes
         What changes of the cluster would buy, if that was asked for: each is compared with the fastest layout
         before unequal stages were sought.
+    tokens_per_second
+        The rate for which the GPUs of the cluster are the fewest; None if their number was given.
     """
 
     rows: tuple[LayoutRow, ...]
@@ -116,6 +118,7 @@ class LayoutPlan:
     runtime: str
     runtime_seconds: float
     changes: tuple[LayoutChange, ...] = ()
+    tokens_per_second: float | None = None
 
     @property
     def best(self) -> LayoutRow:
@@ -160,6 +163,8 @@ class LayoutPlan:
         asked = {name: getattr(self, name) for name in fields}
         cluster = {**vars(self.cluster), "device": self.cluster.device.name}
         found: dict[str, Any] = {"layouts": [asdict(row) for row in self.rows]}
+        if self.tokens_per_second is not None:
+            found["tokens_per_second"] = self.tokens_per_second
         if self.changes:
             found["changes"] = [asdict(change) for change in self.changes]
         return {**asked, "cluster": cluster, **found}
@@ -206,6 +211,9 @@ def layout_table(plan: LayoutPlan, width: int | None = None) -> str:
     )
     below = map(Text, (DEGREES, COLUMNS, _why_second(plan)))
     parts: list[RenderableType] = [Text(head), table, *below]
+    if plan.tokens_per_second is not None:
+        rate = f"{plan.tokens_per_second:,.0f} tokens/s"
+        parts.insert(0, Text(f"{plan.cluster.gpus} GPUs, the fewest with {rate} in equal stages"))
     if plan.changes:
         parts += [Text(""), change_table(plan.changes, wide), Text(CHANGES)]
     return render(parts, width)
