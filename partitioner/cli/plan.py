@@ -25,8 +25,8 @@ LAYOUTS = (
             ),
             value(
                 "--tokens-per-second",
-                "find the fewest GPUs, or whole servers, on which a layout has this rate (default: --gpus says how "
-                "many there are)",
+                "find the fewest GPUs, or whole servers, with this rate (default: --gpus says how many there "
+                "are)",
                 type=float,
                 metavar="RATE",
             ),
