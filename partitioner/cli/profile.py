@@ -12,6 +12,7 @@ from rich.text import Text
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.cli.argument import Section, flag, rate, value
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
@@ -26,7 +27,6 @@ from partitioner.integrations.torch.profiling.options import CLOCKS
 from partitioner.integrations.torch.profiling.profile import profile
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.layer_graph import MS_PER_SECOND
 from partitioner.workload.workload import Workload
 
 MEASURE = (

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.curves import Curve, curve_of, measured_devices
 from partitioner.estimation.device_operations import AttentionScores, Collective, DeviceOperation, Traffic
 from partitioner.estimation.named_devices import BYTES, NamedDevice, dtype_name, named_device
 
-MS_PER_SECOND = 1e3
 REST = (
     "bfloat16",
     "float16",

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.measured import flaw, measured
 from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.workload.graph import Floats
-
-MS_PER_SECOND = 1e3
 
 
 def roofline_time(

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.workload.device_validation import is_amount
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
-MS_PER_SECOND = 1e3
 COUNTS = ("accelerator", "cpu")
 
 

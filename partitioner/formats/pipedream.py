@@ -16,13 +16,13 @@ import numpy as np
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.base.files import path_name, read_text
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.formats.record import Record, RuleBrokenError
 from partitioner.workload.device_validation import LARGEST, MAX_COUNT, SMALLEST, number_rule
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Extras, Floats, Graph, Ints
 from partitioner.workload.workload import Workload
 
-MS_PER_SECOND = 1e3
 BACKWARD = "/backward"
 
 

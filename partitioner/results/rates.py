@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.evaluation.text.figures import figure
 from partitioner.workload.extras import TIME_UNITS, Extras
 
-MS_PER_SECOND = 1e3
 TERA = 1e12
 TOKENS, FLOPS = "tokens_per_sample", "flops_per_sample"  # fields of a graph's extras
 WORDS = {

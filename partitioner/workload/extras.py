@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-TIME_UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}  # milliseconds of each
+from partitioner.base.units import MS_PER_SECOND
+
+TIME_UNITS = {"s": MS_PER_SECOND, "ms": 1.0, "us": 1e-3}  # milliseconds of each
 # fields of a node that list others by their ids: those that read of it only what inputs determine, and those
 # that read what is not contiguous
 INPUTS_ALONE, STRIDED = "ofInputs", "strided"

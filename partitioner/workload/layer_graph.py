@@ -11,11 +11,11 @@ import numpy as np
 
 from partitioner.base.argument_types import is_count, require_items
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, nearest, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.workload.device_validation import is_amount, number_rule
 from partitioner.workload.extras import SHARED, Extras
 from partitioner.workload.layer import Layer, by_kind, inputs_of
 
-MS_PER_SECOND = 1e3
 BACKWARD = "/backward"
 Edges = list[tuple[str, str]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.workload.extras import TIME_UNITS
 
 FAR = 0.1  # above this gap the factor between value and bound is shown instead of the gap
@@ -54,7 +55,7 @@ def samples_per_second(time: float, unit: str) -> str:
     """
     if unit not in TIME_UNITS or time <= 0:
         return ""
-    return f", {1e3 / (time * TIME_UNITS[unit]):.3g} samples/s"
+    return f", {MS_PER_SECOND / (time * TIME_UNITS[unit]):.3g} samples/s"
 
 
 def nearness(value: float, bound: float, best: str = "optimum") -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.device_operations import Collective
-from partitioner.estimation.device_time import MS_PER_SECOND, operation_time
+from partitioner.estimation.device_time import operation_time
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.decoder import Decoder, DecoderBlock, Experts
 from partitioner.formats.llm.memory import NumberBytes

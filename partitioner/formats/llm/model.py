@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from partitioner.base.errors import OptionError, one_of, shown
-from partitioner.estimation.device_time import MS_PER_SECOND
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.collectives import (
     NOTHING,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from partitioner.base.argument_types import check_counts
 from partitioner.base.errors import OptionError, shown
-from partitioner.estimation.device_time import MS_PER_SECOND
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.workload.device_validation import is_amount
 

@@ -12,7 +12,7 @@ from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
 from partitioner.base.interruption import Interruption, StopEvent
-from partitioner.estimation.device_time import MS_PER_SECOND
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.changes import find_changes, other_devices

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from partitioner.estimation.device_time import BANDWIDTH_REACHED, MS_PER_SECOND
+from partitioner.base.units import MS_PER_SECOND
+from partitioner.estimation.device_time import BANDWIDTH_REACHED
 from partitioner.evaluation.solution import Solution
 from partitioner.planning.layouts.costs import LayerCosts, ModelCosts, summed
 from partitioner.planning.layouts.layout import ClusterLayout

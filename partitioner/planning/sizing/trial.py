@@ -20,6 +20,7 @@ from partitioner.base.errors import (
     shown,
 )
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.evaluation.terms import check_longest
 from partitioner.methods.method import Progress
 from partitioner.planning.objectives import DEFAULT, SIMULATED, objective_of
@@ -27,7 +28,6 @@ from partitioner.planning.options import check_values
 from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
-from partitioner.results.rates import MS_PER_SECOND as SECOND
 from partitioner.results.rates import TOKENS, longest_time
 from partitioner.results.serving import MAXIMISED
 from partitioner.workload.device_validation import is_amount
@@ -135,7 +135,7 @@ class SizeTarget:
         if period != "samples" and (batch or not period):
             raise OptionError(f"{name} = {value:g}: means nothing to objective {objective!r}")
         if batch:
-            return objective, value * SECOND / TIME_UNITS[graph.extras.time_unit]
+            return objective, value * MS_PER_SECOND / TIME_UNITS[graph.extras.time_unit]
         if TOKENS not in graph.extras.top:
             raise OptionError(f"{name} = {value:g}: the graph does not say {TOKENS}")
         samples = (options.get("microbatches") or 1) if period == "samples" else 1

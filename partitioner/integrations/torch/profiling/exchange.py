@@ -17,6 +17,7 @@ import torch
 
 from partitioner.base.errors import BackendUnavailable
 from partitioner.base.interruption import Interruption
+from partitioner.base.units import MS_PER_SECOND
 
 WARM_UP = 3
 LOOK = 0.05  # seconds between two looks at a request to stop
@@ -162,4 +163,4 @@ def _one_way(rank: int, tensor: Any) -> float:
         step(tensor, 1 - rank)
     if tensor.is_cuda:
         torch.cuda.synchronize(tensor.device)
-    return (time.perf_counter() - started) * 1e3 / 2
+    return (time.perf_counter() - started) * MS_PER_SECOND / 2

@@ -11,6 +11,7 @@ import numpy as np
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.pipelines.processes import in_processes
 from partitioner.integrations.torch.pipelines.stages import PipelineStages
@@ -18,8 +19,6 @@ from partitioner.integrations.torch.verification.foreign_load import CpuClock
 from partitioner.integrations.torch.verification.measured import MeasuredRun
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
-
-MS = 1e3  # in a second
 
 
 def measure_pipeline(
@@ -98,7 +97,7 @@ def _median(spans: Sequence[Sequence[tuple[float, float]]]) -> float:
     """Return the median time of a round: from the first begin of a rank to the last end."""
     rounds = zip(*spans, strict=True)
     times = [max(end for _, end in one) - min(begin for begin, _ in one) for one in rounds]
-    return float(statistics.median(times)) * MS
+    return float(statistics.median(times)) * MS_PER_SECOND
 
 
 def _timeline(
@@ -109,9 +108,12 @@ def _timeline(
         device: [f"{one.stage}{one.direction}{one.microbatch}" for one in row]
         for device, row in zip(devices, passes, strict=True)
     }
-    times = np.array([(one.asked, one.arrived, one.begin, one.end) for row in passes for one in row]) * MS
+    times = (
+        np.array([(one.asked, one.arrived, one.begin, one.end) for row in passes for one in row])
+        * MS_PER_SECOND
+    )
     times = np.maximum(times - times[:, 2].min(), 0.0)
-    busy = [sum(one.end - one.begin for one in row) * MS for row in passes]
+    busy = [sum(one.end - one.begin for one in row) * MS_PER_SECOND for row in passes]
     table = Table.from_rows(rows)
     return Timeline(
         schedule=f"{name}, measured",
