@@ -17,8 +17,8 @@ from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.virtual_stages.bound_arcs import StageArcs, joint_nets, stage_arcs
-from partitioner.methods.virtual_stages.bound_pairs import MOST_CUTS, MOST_STEPS, JointNets, PairWalk
-from partitioner.methods.virtual_stages.kernel import count_passes, path_ends
+from partitioner.methods.virtual_stages.bound_pairs import MOST_CUTS, MOST_STEPS, PairWalk
+from partitioner.methods.virtual_stages.kernel import CutNets, count_passes, path_ends
 from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -134,7 +134,7 @@ class PathBound:
     waiting: Bools
     idle: Bools
     apart: frozenset[int]
-    nets: list[JointNets]
+    nets: list[CutNets]
     settings: Settings
     bound: float
     high: float
@@ -266,9 +266,8 @@ class PathBound:
         """Return how many passes of each stage and kind the longest path has, shape (stages, 3)."""
         graph, nothing = self.graph, np.zeros_like(times)
         end, via = np.empty(len(graph.stage)), np.empty(len(graph.stage), dtype=np.int64)
-        passes = graph.stage, graph.direction
-        last = path_ends(*passes, graph.before, graph.sender, times, nothing, nothing, end, via)
-        found: Floats = count_passes(*passes, via, last, graph.stages)
+        last = path_ends(graph, times, nothing, nothing, end, via)
+        found: Floats = count_passes(graph, via, last)
         return found
 
     def _along_devices(self) -> list[Floats]:

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.virtual_stages.model import VirtualModel, cut_transfers
+from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
+from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 SEQUENTIAL = "sequential"
@@ -130,17 +131,13 @@ def _transfers(model: VirtualModel) -> Floats:
     readers = np.zeros((costs.problem.n, len(nets.cost)))
     readers[nets.pins.items[reads], owner[reads]] = 1.0
     early = np.ascontiguousarray((member @ readers[:, which]).astype(np.int64))
-    held, sent, pins, cost = costs.nets(which)
     found = np.zeros((2, len(member), len(member)))
-    cut_transfers(costs.cuts.nested, held, early, sent, pins, cost, nets.made[which], found)
+    cut_transfers(costs.cuts.nested, costs.nets(which), early, nets.made[which], found)
     return found
 
 
-def joint_nets(model: VirtualModel) -> list[tuple[Ints, Ints, Ints, Floats]]:
-    """Return for each device the nets that are not in the times of its stages; none if they cost no time.
-
-    Each has the arrays of :meth:`partitioner.methods.virtual_stages.model.CutCosts.nets`.
-    """
+def joint_nets(model: VirtualModel) -> list[CutNets]:
+    """Return for each device the nets that are not in the times of its stages; none if they cost no time."""
     sequential = model.costs.problem.communication == SEQUENTIAL
     every, none = np.full_like(model.shared, sequential), np.zeros_like(model.shared)
     shared = model.costs.nets(model.shared if sequential else none)

@@ -4,40 +4,59 @@ Both stages of a device are chosen together, so that the path along the device i
 the devices, both rounds are walked at once for every cut between them; in a V both ends are.
 """
 
-# mypy: allow-untyped-decorators, allow-untyped-defs
-
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
 from partitioner.methods.virtual_stages.bound_arcs import StageArcs
-from partitioner.methods.virtual_stages.kernel import joint_transfers
+from partitioner.methods.virtual_stages.kernel import CutNets, joint_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
+
+
+class PricedStages(NamedTuple):
+    """The stages that a device may take at one of two places; both matrices have shape (m, m).
+
+    Parameters
+    ----------
+    start, items
+        The cuts to which stages lead from every cut, as rows.
+    cost, row
+        What a stage adds to the weighted path, and its part of the path along the device.
+    """
+
+    start: Ints
+    items: Ints
+    cost: Floats
+    row: Floats
+
+
+class PricedNets(NamedTuple):
+    """The nets that are not in the times of stages.
+
+    Parameters
+    ----------
+    nets
+        The nets.
+    price, samples
+        What a unit of their transfers adds to the weighted path at least, and to the path along the device.
+    """
+
+    nets: CutNets
+    price: float
+    samples: float
 
 
 @njit(cache=True, nogil=True)
 def pair_step(
-    value,
-    limit,
-    front,
-    back,
-    front_cost,
-    back_cost,
-    front_row,
-    back_row,
-    togo,
-    nets,
-    price,
-    samples,
-    found,
-    parent,
-):
+    value: Floats, limit: float, front: PricedStages, back: PricedStages, togo: Floats, nets: PricedNets,
+    found: Floats, parent: Ints,
+) -> int:  # fmt: skip
     """Extend pipelines by the two stages of a device; return the number of steps.
 
     Parameters
@@ -47,45 +66,34 @@ def pair_step(
         lead at the front and at the back; infinity if there are none.
     limit
         Only pipelines whose lengths may be at most this count.
-    front, back
-        Starts and items of the cuts to which stages lead from every cut, as rows.
-    front_cost, back_cost
-        Shape (m, m): what the stages add to the weighted path.
-    front_row, back_row
-        Shape (m, m): their parts of the length of the path along the device.
+    front, back, nets
+        The stages at either place, and the nets that their times leave out.
     togo
         Shape (m, m): the least that all further stages add, by the cuts reached.
-    nets
-        Those that are not in the times of stages, see
-        :func:`partitioner.methods.virtual_stages.kernel.with_nets`.
-    price, samples
-        What a unit of their transfers adds to the weighted path at least, and to the path along the device.
     found, parent
         Shape (m, m): filled with the values after this device, and with the pair of cuts before it.
     """
     m, steps = len(value), 0
-    front_start, front_items = front
-    back_start, back_items = back
     for a in range(m):
         for b in range(m):
             if value[a, b] > limit:
                 continue
-            for i in range(front_start[a], front_start[a + 1]):
-                c = front_items[i]
-                path, row = value[a, b] + front_cost[a, c], front_row[a, c]
+            for i in range(front.start[a], front.start[a + 1]):
+                c = front.items[i]
+                path, row = value[a, b] + front.cost[a, c], front.row[a, c]
                 if path > limit or row > limit:
                     continue
-                for j in range(back_start[b], back_start[b + 1]):
-                    e = back_items[j]
+                for j in range(back.start[b], back.start[b + 1]):
+                    e = back.items[j]
                     steps += 1
-                    length = path + back_cost[b, e]
-                    if row + back_row[b, e] > limit or length + togo[c, e] > limit:
+                    length = path + back.cost[b, e]
+                    if row + back.row[b, e] > limit or length + togo[c, e] > limit:
                         continue
                     if length >= found[c, e]:
                         continue
-                    into, out = joint_transfers(nets, a, c, b, e)
-                    length += price * (into + out)
-                    if row + back_row[b, e] + samples * (into + out) > limit:
+                    into, out = joint_transfers(nets.nets, a, c, b, e)
+                    length += nets.price * (into + out)
+                    if row + back.row[b, e] + nets.samples * (into + out) > limit:
                         continue
                     if length < found[c, e] and length + togo[c, e] <= limit:
                         found[c, e] = length
@@ -94,7 +102,7 @@ def pair_step(
 
 
 @njit(cache=True, nogil=True)
-def cheapest_sums(one, other):
+def cheapest_sums(one: Floats, other: Floats) -> Floats:
     """Return the least sums over a middle cut, shape (m, m), of two matrices of that shape."""
     m = len(one)
     found = np.full((m, m), np.inf)
@@ -110,7 +118,6 @@ MOST_STEPS = 30_000_000  # of all walks with a limit, at first
 MOST_CUTS = 320
 Pair = tuple[int, int]
 Table = TypeVar("Table", Bools, Floats)
-JointNets = tuple[Ints, Ints, Ints, Floats]
 
 
 @dataclass(eq=False)
@@ -139,7 +146,7 @@ class PairWalk:
     vee: bool
     rows: list[Floats]
     open_: Bools
-    nets: list[JointNets]
+    nets: list[CutNets]
     limit: float
     settings: Settings
     steps: int = 0
@@ -215,12 +222,12 @@ class PairWalk:
                 break
             found = np.full(value.shape, np.inf)
             parent = np.full(value.shape, -1, dtype=np.int64)
-            sides = costs[one], self._turned(costs[other])
+            lists, along = self.lists[rank], self.along[rank]
+            front = PricedStages(*lists[0], costs[one], along[0])
+            back = PricedStages(*lists[1], self._turned(costs[other]), along[1])
             prices = float(path[[one, other], :2].min()), float(self.rows[rank][[one, other], :2].min())
-            self.steps += pair_step(
-                value, limit, *self.lists[rank], *sides, *self.along[rank], togo[rank],
-                self.nets[rank], *prices, found, parent,
-            )  # fmt: skip
+            nets = PricedNets(self.nets[rank], *prices)
+            self.steps += pair_step(value, limit, front, back, togo[rank], nets, found, parent)
             value = found
             parents.append(parent)
         return value, parents

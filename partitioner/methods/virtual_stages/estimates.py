@@ -49,8 +49,7 @@ class StageEstimates:
         graph = self._graph(int(stage.max()) + 1)
         length, sent, fetched = self._times(stage, graph)
         end, via = np.empty(len(graph.stage)), np.empty(len(graph.stage), dtype=np.int64)
-        waits = graph.stage, graph.direction, graph.before, graph.sender
-        return float(end[path_ends(*waits, length, sent, fetched, end, via)])
+        return float(end[path_ends(graph, length, sent, fetched, end, via)])
 
     def _graph(self, stages: int) -> PassGraph:
         if stages not in self.graphs:
@@ -60,13 +59,13 @@ class StageEstimates:
 
     def _times(self, stage: Ints, graph: PassGraph) -> tuple[Floats, Floats, Floats]:
         """Return how long passes occupy devices, and what others wait after and before them in addition."""
-        from partitioner.methods.virtual_stages.model import stage_transfers
+        from partitioner.methods.virtual_stages.kernel import StageNets, stage_transfers
 
         nets, count = self.nets, graph.stages
         ranks = np.array(self.schedule.ranks(count // self.chunks, self.chunks))
         into, out = np.zeros((count, 2)), np.zeros((count, 2))
-        data = nets.pins.start, nets.pins.items, self.cost, nets.source, nets.made, nets.read
-        stage_transfers(stage, ranks, *data, into, out)
+        of_stages = StageNets(nets.pins.start, nets.pins.items, self.cost, nets.source, nets.made, nets.read)
+        stage_transfers(stage, ranks, of_stages, into, out)
         forward, backward = (_sums(stage, time, count) for time in self.problem.time[self.kind])
         length = graph.lengths(forward, backward, self.input_share)
         sent, fetched = np.zeros((count, 3)), np.zeros((count, 3))

@@ -1,22 +1,24 @@
-"""The compiled parts: transfers of all stages, and a step of the dynamic program over pairs of cuts."""
-
-# mypy: allow-untyped-decorators, allow-untyped-defs
+"""The compiled parts: longest paths, transfers of stages, and a step of the program over pairs of cuts."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.virtual_stages.pass_graph import PassGraph
+from partitioner.problem.arrays import Bools, Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def path_ends(stage, direction, before, sender, length, sent, fetched, end, via):
+def path_ends(graph: PassGraph, length: Floats, sent: Floats, fetched: Floats, end: Floats, via: Ints) -> int:
     """Return the last pass of the longest path; fill `end` and `via`.
 
     Parameters
     ----------
-    stage, direction, before, sender
-        See :class:`partitioner.methods.virtual_stages.pass_graph.PassGraph`.
+    graph
+        The passes.
     length
         Shape (stages, 3): how long the device is busy with each kind of pass.
     sent, fetched
@@ -24,9 +26,9 @@ def path_ends(stage, direction, before, sender, length, sent, fetched, end, via)
     end, via
         Shape (n,): when each pass ends, and the pass that it waits for last, or -1.
     """
-    last = 0
+    stage, direction, last = graph.stage, graph.direction, 0
     for k in range(len(stage)):
-        i, j = before[k], sender[k]
+        i, j = graph.before[k], graph.sender[k]
         start = 0.0 if i < 0 else end[i]
         via[k] = i
         if j >= 0:
@@ -41,29 +43,106 @@ def path_ends(stage, direction, before, sender, length, sent, fetched, end, via)
 
 
 @njit(cache=True, nogil=True)
-def count_passes(stage, direction, via, last, stages):
+def count_passes(graph: PassGraph, via: Ints, last: int) -> Floats:
     """Return how many passes of each stage and kind are on a path, shape (stages, 3)."""
-    found = np.zeros((stages, 3))
+    found = np.zeros((graph.stages, 3))
     k = last
     while k >= 0:
-        found[stage[k], direction[k]] += 1.0
+        found[graph.stage[k], graph.direction[k]] += 1.0
         k = via[k]
     return found
 
 
-@njit(cache=True, nogil=True)
-def transfers(nested, held, sent, pins, cost, into, out):
-    """Add to `into` and `out`, shape (m, m), the costs of the nets that each stage takes part in.
+class StageNets(NamedTuple):
+    """The nets of a pipeline, as :class:`partitioner.problem.problem.Nets` has them, `cost` in time.
 
     Parameters
     ----------
-    nested
-        Shape (m, m): whether there is a stage between two cuts.
+    pin_start, pins
+        Rows over nets: the supernodes of each.
+    cost, source, made
+        Shape (nets,): the time of a transfer, the supernode that makes the tensor, and in which pass.
+    read
+        The pass in which each of `pins` reads the tensor.
+    """
+
+    pin_start: Ints
+    pins: Ints
+    cost: Floats
+    source: Ints
+    made: Ints
+    read: Ints
+
+
+@njit(cache=True, nogil=True)
+def stage_transfers(stage: Ints, rank: Ints, nets: StageNets, into: Floats, out: Floats) -> None:
+    """Add to `into` and `out`, shape (stages, 2), the transfers of the forward and backward passes.
+
+    A device sends a tensor once, and fetches it once, in the first of its passes that reads it.
+
+    Parameters
+    ----------
+    stage, rank
+        Shape (supernodes,): the stage of each, and shape (stages,): the number of its device.
+    nets
+        The nets.
+    """
+    stages, devices = len(rank), rank.max() + 1
+    pin_start, pins, cost, source = nets.pin_start, nets.pins, nets.cost, nets.source
+    first = np.full(devices, 2 * stages, np.int64)
+    for e in range(len(cost)):
+        home = rank[stage[source[e]]]
+        cut = False
+        for i in range(pin_start[e], pin_start[e + 1]):
+            s = stage[pins[i]]
+            d = rank[s]
+            if d != home:
+                cut = True
+                first[d] = min(first[d], s if nets.read[i] == 0 else 2 * stages - 1 - s)
+        if not cut:
+            continue
+        out[stage[source[e]], nets.made[e]] += cost[e]
+        for d in range(devices):
+            if first[d] < stages:
+                into[first[d], 0] += cost[e]
+            elif first[d] < 2 * stages:
+                into[2 * stages - 1 - first[d], 1] += cost[e]
+            first[d] = 2 * stages
+
+
+class CutNets(NamedTuple):
+    """Nets as seen from `m` cuts.
+
+    Parameters
+    ----------
     held, sent
         Shape (m, nets): how many pins of a net are before each cut, and whether its source is.
     pins, cost
         Shape (nets,): how many pins a net has, and its cost.
     """
+
+    held: Ints
+    sent: Ints
+    pins: Ints
+    cost: Floats
+
+
+@njit(cache=True, nogil=True)
+def cut_transfers(nested: Bools, nets: CutNets, early: Ints, made: Ints, found: Floats) -> None:
+    """Add to `found`, shape (2, m, m), the costs of the nets that each stage between two cuts takes part in.
+
+    Parameters
+    ----------
+    nested
+        Shape (m, m): whether there is a stage between two cuts.
+    nets
+        The nets.
+    early, made
+        Which of the two sums a cost is added to: `made`, shape (nets,), is that of stages with the source;
+        of other stages it is the first for those with pins that `early`, shape (m, nets), counts before each
+        cut, and the second for those without.
+    """
+    held, sent, cost = nets.held, nets.sent, nets.cost
     m = len(nested)
     for a in range(m):
         for b in range(m):
@@ -71,16 +150,63 @@ def transfers(nested, held, sent, pins, cost, into, out):
                 continue
             for e in range(len(cost)):
                 inside = held[b, e] - held[a, e]
-                if inside == 0 or inside == pins[e]:
+                if inside == 0 or inside == nets.pins[e]:
                     continue
                 if sent[b, e] - sent[a, e] > 0:
-                    out[a, b] += cost[e]
+                    found[made[e], a, b] += cost[e]
+                elif early[b, e] - early[a, e] > 0:
+                    found[0, a, b] += cost[e]
                 else:
-                    into[a, b] += cost[e]
+                    found[1, a, b] += cost[e]
+
+
+class PairedStages(NamedTuple):
+    """The stages between a cut and the next one that a device takes; each array has shape (..., m, m).
+
+    Parameters
+    ----------
+    terms, busy
+        The terms of the loads, and the processing time; infinity where there is no stage.
+    start, items
+        For every cut the next ones by the processing time between, as rows.
+    once, kept, workspace
+        What is held once, the activations of a sample, and the largest workspace.
+    """
+
+    terms: Floats
+    busy: Floats
+    start: Ints
+    items: Ints
+    once: Floats
+    kept: Floats
+    workspace: Floats
+
+
+class PairedDevice(NamedTuple):
+    """A device that takes a stage at each of two places.
+
+    Parameters
+    ----------
+    front, back
+        The stages at either place.
+    nets
+        The nets that are not in the terms of the stages.
+    samples, room
+        The combinations of samples in flight, shape (combinations, 2), and the memory.
+    """
+
+    front: PairedStages
+    back: PairedStages
+    nets: CutNets
+    samples: Floats
+    room: float
 
 
 @njit(cache=True, nogil=True)
-def next_device(value, limit, most_rest, rest, front, back, nets, samples, room, found, parent):
+def next_device(
+    value: Floats, limit: float, most_rest: float, rest: Floats, device: PairedDevice,
+    found: Floats, parent: Ints,
+) -> int:  # fmt: skip
     """Extend plans by one device, which takes a stage at each of two places; return the number of steps.
 
     Parameters
@@ -92,18 +218,15 @@ def next_device(value, limit, most_rest, rest, front, back, nets, samples, room,
         Only loads below it count.
     most_rest, rest
         The most processing time that may be left, and that which is left at two cuts, shape (m, m).
-    front, back
-        The stages at either place, see :class:`partitioner.methods.virtual_stages.pairs.PairedStages`.
-    nets
-        The nets that are not in the terms of the stages, see :func:`with_nets`.
-    samples, room
-        The combinations of samples in flight, shape (combinations, 2), and the memory.
+    device
+        The device.
     found, parent
         Shape (m, m): filled with the values after this device, and with the pair of cuts before it.
     """
     m, steps = len(value), 0
-    first_terms, first_busy, first_start, first_items = front[0], front[1], front[2], front[3]
-    last_terms, last_busy, last_start, last_items = back[0], back[1], back[2], back[3]
+    front, back = device.front, device.back
+    first_terms, first_busy, first_start, first_items = front.terms, front.busy, front.start, front.items
+    last_terms, last_busy, last_start, last_items = back.terms, back.busy, back.start, back.items
     for a in range(m):
         for b in range(m):
             if not value[a, b] < limit:
@@ -126,20 +249,18 @@ def next_device(value, limit, most_rest, rest, front, back, nets, samples, room,
                     for t in range(len(first_terms)):
                         load = max(load, first_terms[t, a, c] + last_terms[t, b, d])
                     if load < most:
-                        load = max(load, with_nets(first_terms, last_terms, nets, a, c, b, d))
-                    if load < most and holds(front, back, a, c, b, d, samples, room):
+                        load = max(load, with_nets(device, a, c, b, d))
+                    if load < most and holds(device, a, c, b, d):
                         found[c, d] = load
                         parent[c, d] = a * m + b
     return steps
 
 
 @njit(cache=True, nogil=True)
-def with_nets(first_terms, last_terms, nets, a, c, b, d):
-    """Return the load of a device with the stages from a to c and from b to d, or d to b, with further nets.
-
-    `nets` has the arrays of :func:`transfers` for those nets: `held`, `sent`, `pins` and `cost`.
-    """
-    into, out = joint_transfers(nets, a, c, b, d)
+def with_nets(device: PairedDevice, a: int, c: int, b: int, d: int) -> float:
+    """Return the load of a device with the stages from a to c and from b to d, or d to b, and all nets."""
+    first_terms, last_terms = device.front.terms, device.back.terms
+    into, out = joint_transfers(device.nets, a, c, b, d)
     load = 0.0
     for t in range(len(first_terms)):
         term = first_terms[t, a, c] + last_terms[t, b, d]
@@ -152,7 +273,7 @@ def with_nets(first_terms, last_terms, nets, a, c, b, d):
 
 
 @njit(cache=True, nogil=True)
-def joint_transfers(nets, a, c, b, d):
+def joint_transfers(nets: CutNets, a: int, c: int, b: int, d: int) -> tuple[float, float]:
     """Return the transfers in and out of a device with two stages, see :func:`with_nets`."""
     held, sent, pins, cost = nets
     into, out = 0.0, 0.0
@@ -168,12 +289,13 @@ def joint_transfers(nets, a, c, b, d):
 
 
 @njit(cache=True, nogil=True)
-def holds(front, back, a, c, b, d, samples, room):
+def holds(device: PairedDevice, a: int, c: int, b: int, d: int) -> bool:
     """Whether a device can hold the stage from a to c at the front and that from b to d at the back."""
-    if room == np.inf:
+    if device.room == np.inf:
         return True
-    held = front[4][a, c] + back[4][b, d] + max(front[6][a, c], back[6][b, d])
+    front, back, samples = device.front, device.back, device.samples
+    held = front.once[a, c] + back.once[b, d] + max(front.workspace[a, c], back.workspace[b, d])
     largest = 0.0
     for s in range(len(samples)):
-        largest = max(largest, samples[s, 0] * front[5][a, c] + samples[s, 1] * back[5][b, d])
-    return held + largest <= room
+        largest = max(largest, samples[s, 0] * front.kept[a, c] + samples[s, 1] * back.kept[b, d])
+    return bool(held + largest <= device.room)

@@ -1,7 +1,5 @@
 """The loads and the memory of stages between cuts, for given devices and chunks."""
 
-# mypy: allow-untyped-decorators, allow-untyped-defs
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
 from partitioner.methods.communication import joint_terms
 from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.virtual_stages.kernel import transfers
+from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
@@ -97,72 +94,6 @@ def cuts_of(problem: PipelineProblem, settings: Settings) -> StageCuts:
     return StageCuts(member, complete=True)
 
 
-@njit(cache=True, nogil=True)
-def stage_transfers(stage, rank, pin_start, pins, cost, source, made, read, into, out):
-    """Add to `into` and `out`, shape (stages, 2), the transfers of the forward and backward passes.
-
-    A device sends a tensor once, and fetches it once, in the first of its passes that reads it.
-
-    Parameters
-    ----------
-    stage, rank
-        Shape (supernodes,): the stage of each, and shape (stages,): the number of its device.
-    pin_start, pins, cost, source, made, read
-        The nets, see :class:`partitioner.problem.problem.Nets`.
-    """
-    stages, devices = len(rank), rank.max() + 1
-    first = np.full(devices, 2 * stages, np.int64)
-    for e in range(len(cost)):
-        home = rank[stage[source[e]]]
-        cut = False
-        for i in range(pin_start[e], pin_start[e + 1]):
-            s = stage[pins[i]]
-            d = rank[s]
-            if d != home:
-                cut = True
-                first[d] = min(first[d], s if read[i] == 0 else 2 * stages - 1 - s)
-        if not cut:
-            continue
-        out[stage[source[e]], made[e]] += cost[e]
-        for d in range(devices):
-            if first[d] < stages:
-                into[first[d], 0] += cost[e]
-            elif first[d] < 2 * stages:
-                into[2 * stages - 1 - first[d], 1] += cost[e]
-            first[d] = 2 * stages
-
-
-@njit(cache=True, nogil=True)
-def cut_transfers(nested, held, readers, sent, pins, cost, made, found):
-    """Add to `found`, shape (2, m, m), the transfers in and out of both passes of the stages between cuts.
-
-    Parameters
-    ----------
-    nested
-        Shape (m, m): whether there is a stage between two cuts.
-    held, readers, sent
-        Shape (m, nets): how many pins of a net are before each cut, how many of these read it in the forward
-        pass, and whether its source is among them.
-    pins, cost, made
-        Shape (nets,): how many pins a net has, its cost, and the pass in which it is produced.
-    """
-    m = len(nested)
-    for a in range(m):
-        for b in range(m):
-            if not nested[a, b]:
-                continue
-            for e in range(len(cost)):
-                inside = held[b, e] - held[a, e]
-                if inside == 0 or inside == pins[e]:
-                    continue
-                if sent[b, e] - sent[a, e] > 0:
-                    found[made[e], a, b] += cost[e]
-                elif readers[b, e] - readers[a, e] > 0:
-                    found[0, a, b] += cost[e]
-                else:
-                    found[1, a, b] += cost[e]
-
-
 @dataclass(frozen=True, eq=False)
 class CutCosts:
     """What a stage between two cuts costs on a device of its own; each array has shape (m, m).
@@ -216,22 +147,20 @@ class CutCosts:
         return np.where(self.cuts.nested, found, np.inf)
 
     def _transfers(self, nets: Bools) -> tuple[Floats, Floats]:
-        into, out = np.zeros((2, len(self.cuts), len(self.cuts)))
-        transfers(self.cuts.nested, *self.nets(nets), into, out)
-        return into, out
+        of_nets, found = self.nets(nets), np.zeros((2, len(self.cuts), len(self.cuts)))
+        sent_last = np.ones(len(of_nets.cost), dtype=np.int64)
+        cut_transfers(self.cuts.nested, of_nets, of_nets.held, sent_last, found)
+        return found[0], found[1]
 
-    def nets(self, which: Bools) -> tuple[Ints, Ints, Ints, Floats]:
-        """Return of some nets the pins and sources before each cut, the numbers of pins, and the costs.
-
-        The shapes are (m, nets) twice, and (nets,) twice.
-        """
+    def nets(self, which: Bools) -> CutNets:
+        """Return some nets, seen from all cuts."""
         found, member = self.problem.nets, self.cuts.member
         pins = np.zeros((self.problem.n, len(found.cost)))
         pins[found.pins.items, found.pins.owners()] = 1.0
         held = np.ascontiguousarray((member @ pins[:, which]).astype(np.int64))
         sent = np.ascontiguousarray(member[:, found.source[which]].astype(np.int64))
         cost = found.cost[which] * self.problem.transfer_factor[self.kind]
-        return held, sent, np.diff(found.pins.start)[which], cost
+        return CutNets(held, sent, np.diff(found.pins.start)[which], cost)
 
     def shared_over(self, gap: int) -> Bools:
         """Return which nets two stages can share that have `gap` stages between them, shape (nets,).

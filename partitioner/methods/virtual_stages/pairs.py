@@ -3,42 +3,16 @@
 Where stages go round the devices, device i has stages i and p + i: for a given cut between stages p - 1 and
 p, both rounds are walked at once, and what devices 0 to i hold is known by one cut in either round. In a V
 device i has stages i and 2 p - 1 - i: both ends are walked at once, and the last device takes what is left.
-
-The stages that devices take at one of two places, as arrays for the dynamic program over pairs of cuts.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.kernel import next_device
+from partitioner.methods.virtual_stages.kernel import PairedDevice, PairedStages, next_device
 from partitioner.methods.virtual_stages.model import StagesFound, VirtualModel
 from partitioner.problem.arrays import Floats, Ints
-
-
-class PairedStages(NamedTuple):
-    """The stages between a cut and the next one that a device takes; each array has shape (..., m, m).
-
-    Parameters
-    ----------
-    terms, busy
-        The terms of the loads, and the processing time; infinity where there is no stage.
-    start, items
-        For every cut the next ones by the processing time between, as rows.
-    once, kept, workspace
-        What is held once, the activations of a sample, and the largest workspace.
-    """
-
-    terms: Floats
-    busy: Floats
-    start: Ints
-    items: Ints
-    once: Floats
-    kept: Floats
-    workspace: Floats
 
 
 def end_of(model: VirtualModel, rank: int, place: int, backwards: bool) -> PairedStages:
@@ -128,10 +102,8 @@ class PairSearch:
             found, parent = np.full(rest.shape, np.inf), np.full(rest.shape, -1, dtype=np.int64)
             most = (model.devices - 1 - rank) * self.limit
             samples = model.samples(rank).astype(np.float64)
-            front, back = (tuple(each) for each in self._ends(rank))
-            self.steps += next_device(
-                value, self.limit, most, rest, front, back, nets, samples, room, found, parent
-            )
+            device = PairedDevice(*self._ends(rank), nets, samples, room)
+            self.steps += next_device(value, self.limit, most, rest, device, found, parent)
             value = found
             parents.append(parent)
         return value, parents

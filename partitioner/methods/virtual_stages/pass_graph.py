@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ NONE = -1
 NOBODY: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, eq=False)
-class PassGraph:
+class PassGraph(NamedTuple):
     """`n` passes, each of which comes after those that it waits for; each array has shape (n,).
 
     Parameters

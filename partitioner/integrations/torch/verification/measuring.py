@@ -108,10 +108,8 @@ def _timeline(
         device: [f"{one.stage}{one.direction}{one.microbatch}" for one in row]
         for device, row in zip(devices, passes, strict=True)
     }
-    times = (
-        np.array([(one.asked, one.arrived, one.begin, one.end) for row in passes for one in row])
-        * MS_PER_SECOND
-    )
+    seconds = [(one.asked, one.arrived, one.begin, one.end) for row in passes for one in row]
+    times = np.array(seconds) * MS_PER_SECOND
     times = np.maximum(times - times[:, 2].min(), 0.0)
     busy = [sum(one.end - one.begin for one in row) * MS_PER_SECOND for row in passes]
     table = Table.from_rows(rows)
