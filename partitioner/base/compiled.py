@@ -20,7 +20,7 @@ from partitioner.base.clock import METER
 Function = Callable[..., Any]
 
 
-def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
+def njit(*, cache: bool = False, inner: bool = False, **options: Any) -> Callable[[Function], Any]:
     """Return a decorator that compiles a function when it is first called.
 
     Parameters
@@ -28,10 +28,15 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
     cache
         Whether to keep the compiled code on disk: in numba's folder if that can be written, else in
         :func:`temporary_folder`. If neither can be written, it is not kept.
+    inner
+        Whether other kernels alone call it. It gets no entry for Python then, which takes a fifth of the
+        compiling where the arguments are records of many arrays; a call from Python is a TypeError.
     **options
         Options of ``numba.njit``. No kernel gets an entry for C, which would be a fifth of the compiling.
     """
     options["no_cfunc_wrapper"] = True
+    if inner:
+        options["no_cpython_wrapper"] = True
 
     def decorate(function: Function) -> Any:
         try:
@@ -40,6 +45,8 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
             kernel = _cached_elsewhere(numba.njit(**options)(function))
         if cache:
             _folders.add(kernel._cache.cache_path)
+        if inner:
+            _close(kernel)
         return _forgiving(kernel)
 
     return decorate
@@ -56,6 +63,16 @@ class _RandomNumbers(Iterator[int]):
 # number. `np.sort` and `np.argsort` compile functions of one name, so two kernels that two processes compiled
 # could hold two functions under one symbol; a process that loaded both called the wrong one, and crashed.
 FunctionIdentity._unique_ids = _RandomNumbers()  # type: ignore[assignment]
+
+
+def _close(kernel: Any) -> None:
+    """Let no call from Python reach a kernel that has no entry for it, which would be a crash."""
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise TypeError(f"kernel {kernel.__name__}: other kernels alone may call it")
+
+    kernel._insert = lambda *overload, **options: None  # the table of what Python may call stays empty
+    kernel._compile_for_args = refuse
 
 
 def _forgiving(kernel: Any) -> Any:

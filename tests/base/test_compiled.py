@@ -173,3 +173,21 @@ def test_a_kernel_runs_where_the_disk_is_full(tmp_path: Path) -> None:
     )
     note = "kernel kernel could not be kept: No space left on device"
     run_with_kernels(tmp_path, f"{full}{RUN}assert compiled.cache_note() == {note!r}")
+
+
+def test_a_kernel_that_kernels_alone_call_is_refused_by_name_in_python() -> None:
+    """Before and after it is compiled; other kernels call it."""
+
+    @compiled.njit(inner=True)
+    def doubled(value: float) -> float:
+        return 2 * value
+
+    @compiled.njit()
+    def quadrupled(value: float) -> float:
+        return float(doubled(doubled(value)))
+
+    with pytest.raises(TypeError, match="kernel doubled: other kernels alone may call it"):
+        doubled(1.0)
+    assert quadrupled(1.5) == 6.0
+    with pytest.raises(TypeError, match="kernel doubled"):
+        doubled(1.5)

@@ -77,7 +77,7 @@ def new_path(jobs: Jobs) -> Path:
     return path
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def place(jobs: Jobs, path: Path, k: int, v: int, d: int, begin: float) -> None:
     """Start task `v` on device `d`, which leads from level `k` to the next one."""
     arrival, task, mine = path.arrival, jobs.task[v], path.task[v]
@@ -101,7 +101,7 @@ def place(jobs: Jobs, path: Path, k: int, v: int, d: int, begin: float) -> None:
             arrival[k + 1, w, e] = max(arrival[k + 1, w, e], end if e == d else end + away)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def take_back(jobs: Jobs, path: Path, k: int) -> None:
     """Remove the last of `k` + 1 tasks."""
     v = path.task[k].order

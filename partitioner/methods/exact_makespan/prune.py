@@ -24,7 +24,7 @@ def can_end(jobs: Jobs, path: Path, k: int, most: float, slack: float) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _mark_live(jobs: Jobs, path: Path, k: int) -> None:
     """Write `floor` and `live`."""
     for v in range(len(jobs.task)):
@@ -44,7 +44,7 @@ def _mark_live(jobs: Jobs, path: Path, k: int) -> None:
                 mine.live |= mine.finish + jobs.out[i].transfer > other.floor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _label_devices(jobs: Jobs, path: Path, k: int) -> None:
     """Write `holds` and `label`: devices without live tasks are in the same state if all else is the same."""
     state, now = path.device, path.level[k].now
@@ -65,7 +65,7 @@ def _label_devices(jobs: Jobs, path: Path, k: int) -> None:
                 break
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _windows(jobs: Jobs, path: Path, k: int, latest: float) -> bool:
     """Write the least start of each task on each device; return whether all can start somewhere in time."""
     earliest, state = path.earliest, path.device
@@ -93,7 +93,7 @@ def _windows(jobs: Jobs, path: Path, k: int, latest: float) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _after_inputs(jobs: Jobs, path: Path, v: int, d: int, start: float) -> float:
     """Return the least start of a task on a device after its producers that are left.
 
@@ -112,7 +112,7 @@ def _after_inputs(jobs: Jobs, path: Path, v: int, d: int, start: float) -> float
         start = min(max(begin + busy, last), until)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _fit_where_they_must(jobs: Jobs, path: Path, latest: float) -> bool:
     """Whether on each device the tasks that can be on no other end in time, one after another."""
     state = path.device
@@ -128,7 +128,7 @@ def _fit_where_they_must(jobs: Jobs, path: Path, latest: float) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _enough_time(jobs: Jobs, path: Path, k: int, most: float, slack: float) -> bool:
     """Whether the devices have time for the work that must be done between `now` and each deadline."""
     for x in jobs.urgent:

@@ -33,7 +33,7 @@ def list_steps(jobs: Jobs, path: Path, k: int, latest: float) -> None:
                     _insert(jobs, path, k, v, d)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _insert(jobs: Jobs, path: Path, k: int, v: int, d: int) -> None:
     """Insert a step in the order of the steps of level `k`."""
     start, place = path.earliest[v, d], path.level[k].steps
@@ -51,7 +51,7 @@ def _insert(jobs: Jobs, path: Path, k: int, v: int, d: int) -> None:
     path.level[k].steps += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _first_anywhere(jobs: Jobs, path: Path, k: int) -> int:
     """Return a ready task that may come first of all that are ready on every device, or -1.
 
@@ -69,7 +69,7 @@ def _first_anywhere(jobs: Jobs, path: Path, k: int) -> int:
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _have_one_consumer(jobs: Jobs, path: Path) -> bool:
     """Whether no ready task has a consumer, or all have one consumer, the same."""
     join = -2
@@ -84,7 +84,7 @@ def _have_one_consumer(jobs: Jobs, path: Path) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _precedes(jobs: Jobs, path: Path, k: int, v: int) -> bool:
     """Whether, on every device, no other ready task has its inputs sooner or is needed sooner than `v`."""
     arrival, now = path.arrival, path.level[k].now

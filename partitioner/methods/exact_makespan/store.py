@@ -63,7 +63,7 @@ def new_store(jobs: Jobs, memory: int) -> Store:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def is_new(jobs: Jobs, path: Path, k: int, store: Store) -> bool:
     """Store the partial schedule; return False if a stored one is as good."""
     words, values = _describe(jobs, path, k, store.key, store.value)
@@ -86,7 +86,7 @@ def is_new(jobs: Jobs, path: Path, k: int, store: Store) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _add(store: Store, bucket: int, stamp: int, words: int, values: int) -> None:
     """Store the schedule in the scratch space, if there is room."""
     used = store.used[0]
@@ -102,13 +102,13 @@ def _add(store: Store, bucket: int, stamp: int, words: int, values: int) -> None
     store.first[bucket] = store.used[0] = used + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _copy(source: Floats | Ints, count: int, target: Floats | Ints, at: int) -> None:
     for i in range(count):
         target[at + i] = source[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _is_at(key: Ints, words: int, keys: Ints, begin: int, end: int) -> bool:
     """Whether the key of some words is stored from `begin` to `end`."""
     same = end - begin == words
@@ -117,7 +117,7 @@ def _is_at(key: Ints, words: int, keys: Ints, begin: int, end: int) -> bool:
     return same
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _compare(value: Floats, count: int, stored: Floats, at: int) -> tuple[bool, bool]:
     """Return whether none of the values stored from `at` on is larger, and whether none is smaller."""
     better, worse = True, True
@@ -129,7 +129,7 @@ def _compare(value: Floats, count: int, stored: Floats, at: int) -> tuple[bool, 
     return better, worse
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _hashed(key: Ints, words: int) -> int:
     """Return the hash of a key."""
     stamp = np.int64(0)
@@ -139,7 +139,7 @@ def _hashed(key: Ints, words: int) -> int:
     return int(stamp)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _describe(jobs: Jobs, path: Path, k: int, key: Ints, value: Floats) -> tuple[int, int]:
     """Write key and values of the partial schedule, and return their numbers; `label` is overwritten.
 
@@ -169,7 +169,7 @@ def _describe(jobs: Jobs, path: Path, k: int, key: Ints, value: Floats) -> tuple
     return words, _idle_devices(jobs, path, k, value, values)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _idle_devices(jobs: Jobs, path: Path, k: int, value: Floats, values: int) -> int:
     """Write the values of the devices whose tasks do not matter, sorted among those that are alike."""
     for sort in range(len(path.device)):

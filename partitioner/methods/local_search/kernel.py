@@ -329,7 +329,7 @@ def follow(who, where, place, ahead_start, ahead, behind_start, behind, stamp, m
     return moves
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def turns_back(who, moves, place, ahead_start, ahead, behind_start, behind):
     """Whether an edge of one of the first `moves` supernodes of `who` leads to an earlier stage."""
     for i in range(moves):

@@ -100,7 +100,7 @@ def _backwards(arrays: TaskArrays, state: PartialSchedule, previous: Ints) -> In
     return np.array(path)[::-1].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _awaited(arrays: TaskArrays, state: PartialSchedule, previous: int, v: int) -> int:
     """Return the task that task `v` waited for, ``NOWHERE`` if there is none."""
     if previous != NOWHERE and state.finish[previous] == state.start[v]:

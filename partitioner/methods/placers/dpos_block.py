@@ -242,13 +242,13 @@ def consumers(arrays: TaskArrays, v: int, role: Ints) -> DraftRows:
     return start, item, tensor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _shifted(items: Ints, v: int, more: int) -> Ints:
     """Return the new numbers of tasks; task `v` becomes the last task of the block that replaces it."""
     return np.where(items >= v, items + more, items)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _to_splits(arrays: TaskArrays, v: int, item: Ints) -> None:
     """Replace task `v` by its split nodes among the consumers."""
     first = arrays.before_start[v]
@@ -317,7 +317,7 @@ def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((values[:v], block, values[v + 1 :]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def output_cost(arrays: TaskArrays, v: int) -> float:
     """Return the summed cost of all tensors that task `v` makes."""
     made = np.unique(arrays.after_tensor[arrays.after_start[v] : arrays.after_start[v + 1]])

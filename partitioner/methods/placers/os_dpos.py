@@ -34,7 +34,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.tasks import Tasks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def least_times(arrays: TaskArrays) -> Floats:
     """Return the least time of each task, shape (n,)."""
     least: Floats = arrays.time[0].copy()

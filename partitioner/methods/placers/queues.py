@@ -252,7 +252,7 @@ def pop(key: Floats, item: Ints, count: Ints, row: int) -> None:
     replace_top(key, item, count, row, key[row, last], item[row, last])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def replace_top(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_item: int) -> None:
     """Replace the smallest entry of the heap in a row."""
     size, i = count[row], 0
@@ -358,7 +358,7 @@ def new_queues(arrays: TaskArrays, order: Ints) -> Queues:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) -> None:
     """Enter task `v`, which is ready now, in the queues of all devices."""
     queues.ready_at[v] = queues.ready_count[0]
@@ -392,7 +392,7 @@ def enqueue_sources(arrays: TaskArrays, state: PartialSchedule, queues: Queues) 
             enqueue(arrays, state, queues, v)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def enqueue_readers(arrays: TaskArrays, state: PartialSchedule, queues: Queues, u: int) -> None:
     """Enter the tasks whose inputs are complete with the outputs of task `u`."""
     for e in range(arrays.after_start[u], arrays.after_start[u + 1]):
@@ -402,7 +402,7 @@ def enqueue_readers(arrays: TaskArrays, state: PartialSchedule, queues: Queues, 
             enqueue(arrays, state, queues, v)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues, idle: Bools) -> int:
     """Return the idle device that could start a ready task first, ``NOWHERE`` if none can.
 

@@ -190,7 +190,7 @@ def _rotate(walk: Walk, source: int, target: int) -> None:
     walk.place[v] = target
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def take_back(
     arrays: TaskArrays,
     walk: Walk,

@@ -55,7 +55,7 @@ class Walk(NamedTuple):
     tail: Floats
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def time_from(
     arrays: TaskArrays, state: PartialSchedule | None, walk: Walk, first: int, most: float
 ) -> tuple[float, int]:

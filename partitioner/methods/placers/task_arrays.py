@@ -157,7 +157,7 @@ def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: 
     return float(max(sent, state.channel[d]) + length)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
     """Return when all inputs of task `v` are on device `d`, each transfer as if it were the only one."""
     ready = 0.0
@@ -197,7 +197,7 @@ def start_times(arrays: TaskArrays, state: PartialSchedule, v: int, start: Float
             start[d] = np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def first_slot(
     idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
 ) -> float:
@@ -248,7 +248,7 @@ def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int
     state.arrival[tensor, d] = arrival
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def add_slot(
     idle_from: Floats, idle_to: Floats, count: Ints, d: int, place: int, begin: float, end: float
 ) -> None:
@@ -259,7 +259,7 @@ def add_slot(
     count[d] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def fill_slot(idle_from: Floats, idle_to: Floats, count: Ints, d: int, begin: float, end: float) -> None:
     """Remove the time from `begin` to `end` from its idle slot; if they are equal, the slot is cut in two."""
     place = int(np.searchsorted(idle_from[d, : count[d]], begin, side="right")) - 1

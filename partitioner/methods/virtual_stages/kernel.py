@@ -256,7 +256,7 @@ def next_device(
     return steps
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def with_nets(device: PairedDevice, a: int, c: int, b: int, d: int) -> float:
     """Return the load of a device with the stages from a to c and from b to d, or d to b, and all nets."""
     first_terms, last_terms = device.front.terms, device.back.terms
