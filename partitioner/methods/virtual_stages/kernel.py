@@ -182,21 +182,17 @@ class PairedStages(NamedTuple):
     workspace: Floats
 
 
-class PairedDevice(NamedTuple):
-    """A device that takes a stage at each of two places.
+class JointLimits(NamedTuple):
+    """What both stages of a device share.
 
     Parameters
     ----------
-    front, back
-        The stages at either place.
     nets
         The nets that are not in the terms of the stages.
     samples, room
         The combinations of samples in flight, shape (combinations, 2), and the memory.
     """
 
-    front: PairedStages
-    back: PairedStages
     nets: CutNets
     samples: Floats
     room: float
@@ -204,7 +200,7 @@ class PairedDevice(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def next_device(
-    value: Floats, limit: float, most_rest: float, rest: Floats, device: PairedDevice,
+    value: Floats, limit: float, enough: Bools, front: PairedStages, back: PairedStages, joint: JointLimits,
     found: Floats, parent: Ints,
 ) -> int:  # fmt: skip
     """Extend plans by one device, which takes a stage at each of two places; return the number of steps.
@@ -216,15 +212,15 @@ def next_device(
         back; infinity if there is none.
     limit
         Only loads below it count.
-    most_rest, rest
-        The most processing time that may be left, and that which is left at two cuts, shape (m, m).
-    device
-        The device.
+    enough
+        Shape (m, m): whether the devices after this one can process what two cuts leave.
+    front, back, joint
+        The stages that the device may take at either place, and what both share.
     found, parent
         Shape (m, m): filled with the values after this device, and with the pair of cuts before it.
     """
     m, steps = len(value), 0
-    front, back = device.front, device.back
+    nets, samples, room = joint.nets, joint.samples, joint.room
     first_terms, first_busy, first_start, first_items = front.terms, front.busy, front.start, front.items
     last_terms, last_busy, last_start, last_items = back.terms, back.busy, back.start, back.items
     for a in range(m):
@@ -242,25 +238,26 @@ def next_device(
                     steps += 1
                     if first_busy[a, c] + last_busy[b, d] >= limit:
                         break
-                    if not rest[c, d] <= most_rest:
+                    if not enough[c, d]:
                         continue
                     most = min(limit, found[c, d])
                     load = value[a, b]
                     for t in range(len(first_terms)):
                         load = max(load, first_terms[t, a, c] + last_terms[t, b, d])
                     if load < most:
-                        load = max(load, with_nets(device, a, c, b, d))
-                    if load < most and holds(device, a, c, b, d):
+                        load = max(load, with_nets(first_terms, last_terms, nets, a, c, b, d))
+                    if load < most and holds(front, back, a, c, b, d, samples, room):
                         found[c, d] = load
                         parent[c, d] = a * m + b
     return steps
 
 
 @njit(cache=True, inner=True)
-def with_nets(device: PairedDevice, a: int, c: int, b: int, d: int) -> float:
+def with_nets(
+    first_terms: Floats, last_terms: Floats, nets: CutNets, a: int, c: int, b: int, d: int
+) -> float:
     """Return the load of a device with the stages from a to c and from b to d, or d to b, and all nets."""
-    first_terms, last_terms = device.front.terms, device.back.terms
-    into, out = joint_transfers(device.nets, a, c, b, d)
+    into, out = joint_transfers(nets, a, c, b, d)
     load = 0.0
     for t in range(len(first_terms)):
         term = first_terms[t, a, c] + last_terms[t, b, d]
@@ -288,14 +285,15 @@ def joint_transfers(nets: CutNets, a: int, c: int, b: int, d: int) -> tuple[floa
     return into, out
 
 
-@njit(cache=True, nogil=True)
-def holds(device: PairedDevice, a: int, c: int, b: int, d: int) -> bool:
+@njit(cache=True, inner=True)
+def holds(
+    front: PairedStages, back: PairedStages, a: int, c: int, b: int, d: int, samples: Floats, room: float
+) -> bool:
     """Whether a device can hold the stage from a to c at the front and that from b to d at the back."""
-    if device.room == np.inf:
+    if room == np.inf:
         return True
-    front, back, samples = device.front, device.back, device.samples
     held = front.once[a, c] + back.once[b, d] + max(front.workspace[a, c], back.workspace[b, d])
     largest = 0.0
     for s in range(len(samples)):
         largest = max(largest, samples[s, 0] * front.kept[a, c] + samples[s, 1] * back.kept[b, d])
-    return bool(held + largest <= device.room)
+    return bool(held + largest <= room)

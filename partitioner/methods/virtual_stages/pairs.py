@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.kernel import PairedDevice, PairedStages, next_device
+from partitioner.methods.virtual_stages.kernel import JointLimits, PairedStages, next_device
 from partitioner.methods.virtual_stages.model import StagesFound, VirtualModel
 from partitioner.problem.arrays import Floats, Ints
 
@@ -102,8 +102,9 @@ class PairSearch:
             found, parent = np.full(rest.shape, np.inf), np.full(rest.shape, -1, dtype=np.int64)
             most = (model.devices - 1 - rank) * self.limit
             samples = model.samples(rank).astype(np.float64)
-            device = PairedDevice(*self._ends(rank), nets, samples, room)
-            self.steps += next_device(value, self.limit, most, rest, device, found, parent)
+            front, back = self._ends(rank)
+            joint = JointLimits(nets, samples, room)
+            self.steps += next_device(value, self.limit, rest <= most, front, back, joint, found, parent)
             value = found
             parents.append(parent)
         return value, parents

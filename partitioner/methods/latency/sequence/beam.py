@@ -5,9 +5,11 @@ order in which they start. The start of each depends only on what it reads, so p
 block. Of the plans that hold the same supernodes with the same numbers of devices only the best few are
 kept; if all were kept, the search would be exact for inference.
 
-The walk over blocks is that of `_blocks_core.py`. Every vector of used devices at an ideal keeps several
-labels, which are plans with the time at which each node is done. Times of the backward pass are counted from
-the end, so that both passes grow in the same direction.
+The compiled walk for blocks that start as soon as their inputs are there.
+
+It is like that of `sequence_kernel.py`, but every vector of used devices at an ideal keeps several labels,
+which are plans with the time at which each node is done. Times of the backward pass are counted from the
+end, so that both passes grow in the same direction.
 """
 
 from __future__ import annotations
@@ -19,15 +21,266 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp.lattice import Lattice
-from partitioner.methods.latency.sequence._blocks_core import BlockWalk, deepen, leave, new_walk, next_block
-from partitioner.methods.latency.sequence.chains import BlockCosts
-from partitioner.methods.latency.sequence.sequence_table import SequenceModel, SequenceStates
+from partitioner.methods.dp.lattice import Lattice, first_later_cover
+from partitioner.methods.latency.sequence.sequence_table import SequenceModel, SequenceStates, enter, leave
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.precedence import distinct
 
 SAME = 1e-12
+
+
+@njit(cache=True, nogil=True)
+def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignore[no-untyped-def]
+    """Extend the plans that end in ideals `first`, `first` + 1, ... by one block, or one supernode on a CPU.
+
+    Parameters
+    ----------
+    lattice, costs, beam, labels
+        See :class:`Lattice`, :class:`BlockCosts`, :class:`Beam` and :class:`Labels`; the labels are written.
+    cutoff
+        Only plans that end before this are looked for.
+    first, budget
+        The ideal to start with, and the number of steps after which to return.
+
+    Returns
+    -------
+    tuple of int
+        The next ideal to start with (the number of ideals when done), and the steps walked.
+    """
+    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
+    parent, added = lattice.parent, lattice.added
+    work, sizes, memory, pays = costs.work, costs.size, costs.memory, costs.pays
+    communication = costs.communication
+    net_start, net_of, net_pass, makes = costs.net_start, costs.net, costs.backward_pin, costs.makes
+    pins, cost = costs.pins, costs.cost
+    node_start, node_of = costs.node_start, costs.node
+    before_start, before = costs.before_start, costs.before
+    time, backward = costs.time, costs.backward
+    following, length_weight = beam.following, beam.length_weight
+    wait_start, waits = beam.wait_start, beam.waits
+    later_start, later, tail, after = beam.later_start, beam.later, beam.tail, beam.after
+    key, total, times = labels.key, labels.total, labels.times
+    origin, label, kind, done = labels.origin, labels.label, labels.kind, labels.done
+    ideals, nodes, kinds = len(parent), len(sizes), len(memory)
+    states, width = key.shape[1], key.shape[2]
+    chosen = np.empty(states * width, np.int64)
+    have = np.empty((states * width, len(backward)), np.float64)  # `done` of the chosen labels
+    cursor = np.empty(nodes + 2, np.int64)
+    end = np.empty(nodes + 2, np.int64)
+    size = np.zeros(nodes + 2, np.float64)
+    compute = np.zeros((nodes + 2, kinds, 2), np.float64)
+    transfer = np.zeros((nodes + 2, 4), np.float64)
+    ready = np.zeros((nodes + 2, states * width, 2), np.float64)
+    next0 = np.full(
+        nodes + 2, -1, np.int64
+    )  # the node with the longest path of those that wait for the block
+    next1 = np.full(nodes + 2, -1, np.int64)
+    own = np.zeros(len(backward), np.float64)
+    present = np.zeros(len(backward), np.bool_)
+    earlier = np.zeros(nodes, np.bool_)
+    inside = np.zeros((len(pins), 2), np.int64)
+    holds = np.zeros(len(pins), np.int64)
+    steps = 0
+    for start in range(first, ideals - 1):
+        if steps > budget:
+            return start, steps
+        count = 0
+        for i in range(states * width):
+            s, w = i // width, i % width
+            if key[start, s, w] < np.inf and times[start, s, w, 2] + times[start, s, w, 3] < cutoff:
+                settle(start, s, w, parent, added, origin, label, kind, times, done, earlier,
+                       pays, node_start, node_of, before_start, before, time, backward)  # fmt: skip
+                chosen[count] = i
+                overwrite(have[count], done[start, i])
+                count += 1
+        if count == 0:
+            continue
+        depth = 0
+        cursor[0], end[0] = start_of[start], start_of[start + 1]
+        while depth >= 0:
+            e = cursor[depth]
+            if e == end[depth]:
+                depth -= 1
+                if depth >= 0:
+                    v = node[cursor[depth] - 1]
+                    leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
+                continue
+            cursor[depth] = e + 1
+            v, ideal = node[e], to[e]
+            steps += 1
+            deeper = depth + 1
+            into0, out0, into1, out1 = enter(
+                v, net_start, net_of, net_pass, makes, pins, cost, inside, holds,
+                transfer[depth, 0], transfer[depth, 1], transfer[depth, 2], transfer[depth, 3],
+            )  # fmt: skip
+            transfer[deeper, 0], transfer[deeper, 1] = into0, out0
+            transfer[deeper, 2], transfer[deeper, 3] = into1, out1
+            size[deeper] = size[depth] + sizes[v]
+            for i in range(node_start[v], node_start[v + 1]):
+                present[node_of[i]] = True
+            for i in range(count):
+                ready[deeper, i, 0], ready[deeper, i, 1] = ready[depth, i, 0], ready[depth, i, 1]
+            for j in range(wait_start[v], wait_start[v + 1]):
+                u = waits[j]
+                if not present[u]:
+                    for i in range(count):
+                        ready[deeper, i, backward[u]] = max(ready[deeper, i, backward[u]], have[i, u])
+            first_of = depth if (next0[depth] < 0 or not present[next0[depth]]) and (
+                next1[depth] < 0 or not present[next1[depth]]
+            ) else 0  # fmt: skip
+            next0[deeper], next1[deeper] = next0[depth], next1[depth]
+            if first_of == 0:
+                next0[deeper] = next1[deeper] = -1
+            find_next(
+                first_of, depth, cursor, node, node_start, node_of, later_start, later, tail, backward,
+                present, next0, next1,
+            )  # fmt: skip
+            after0 = tail[next0[deeper]] if next0[deeper] >= 0 else 0.0
+            after1 = tail[next1[deeper]] if next1[deeper] >= 0 else 0.0
+            possible = False
+            for k in range(kinds):
+                compute[deeper, k, 0] = compute[depth, k, 0] + work[k, 0, v]
+                compute[deeper, k, 1] = compute[depth, k, 1] + work[k, 1, v]
+                ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
+                if size[deeper] > memory[k] or ahead == np.inf or (depth > 0 and not pays[k]):
+                    continue
+                least = joint_load(ahead, into0, 0.0, communication)
+                ahead = joint_load(ahead, into0, out0, communication)
+                if pays[k]:
+                    behind_least, behind = behind, joint_load(behind, into1, out1, communication)
+                for i in range(count):
+                    s, w = chosen[i] // width, chosen[i] % width
+                    t = following[s, k]
+                    if t < 0:
+                        continue
+                    view0, view1 = times[start, s, w, 2], times[start, s, w, 3]
+                    spent = total[start, s, w]
+                    if pays[k]:
+                        begin0, begin1 = ready[deeper, i, 0], ready[deeper, i, 1]
+                        if max(view0, begin0 + least) + max(view1, begin1 + behind_least) >= cutoff:
+                            continue
+                        possible = True
+                        finish0, finish1 = begin0 + ahead, begin1 + behind
+                        view0, view1 = max(view0, finish0 + after0), max(view1, finish1 + after1)
+                        spent += ahead + behind
+                    else:
+                        finish0, finish1, view0, view1 = run_alone(
+                            v, k, view0, view1, have, i, own, present, after,
+                            node_start, node_of, before_start, before, time, backward,
+                        )  # fmt: skip
+                        spent += compute[deeper, k, 0] + compute[deeper, k, 1]
+                    rating = view0 + view1 + length_weight * spent
+                    if view0 + view1 < cutoff and rating < key[ideal, t, width - 1]:
+                        place = make_room(ideal, t, rating, key, times, total, origin, label, kind)
+                        if place >= 0:
+                            key[ideal, t, place], total[ideal, t, place] = rating, spent
+                            times[ideal, t, place, 0], times[ideal, t, place, 1] = finish0, finish1
+                            times[ideal, t, place, 2], times[ideal, t, place, 3] = view0, view1
+                            origin[ideal, t, place], label[ideal, t, place] = start, chosen[i]
+                            kind[ideal, t, place] = k
+            if not possible:
+                leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
+                continue
+            depth += 1
+            end[depth] = start_of[ideal + 1]
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+    return ideals, steps
+
+
+@njit(cache=True, inline="always")
+def settle(  # type: ignore[no-untyped-def]
+    ideal, s, w, parent, added, origin, label, kind, times, done, earlier,
+    pays, node_start, node_of, before_start, before, time, backward,
+):  # fmt: skip
+    """Write when each node of a label's plan is done to `done`."""
+    mine, base, k = s * times.shape[2] + w, origin[ideal, s, w], kind[ideal, s, w]
+    if base < 0:
+        return
+    overwrite(done[ideal, mine], done[base, label[ideal, s, w]])
+    mark(base, parent, added, earlier, True)
+    place = ideal
+    while place > 0:
+        v = added[place]
+        if not earlier[v]:
+            for i in range(node_start[v], node_start[v + 1]):
+                u = node_of[i]
+                if pays[k]:
+                    done[ideal, mine, u] = times[ideal, s, w, backward[u]]
+                else:
+                    ready = 0.0
+                    for j in range(before_start[u], before_start[u + 1]):
+                        ready = max(ready, done[ideal, mine, before[j]])
+                    done[ideal, mine, u] = ready + time[k, u]
+        place = parent[place]
+    mark(base, parent, added, earlier, False)
+
+
+@njit(cache=True, inline="always")
+def mark(ideal, parent, added, earlier, value):  # type: ignore[no-untyped-def]
+    """Set `earlier` to a value for every supernode of an ideal."""
+    while ideal > 0:
+        earlier[added[ideal]] = value
+        ideal = parent[ideal]
+
+
+@njit(cache=True, inline="always")
+def find_next(  # type: ignore[no-untyped-def]
+    first, depth, cursor, node, node_start, node_of, later_start, later, tail, backward, present, next0, next1
+):
+    """Find the nodes with the longest path ahead among those that wait for nodes added from `first` on."""
+    for d in range(first, depth + 1):
+        v = node[cursor[d] - 1]
+        for i in range(node_start[v], node_start[v + 1]):
+            u = node_of[i]
+            best = next1 if backward[u] else next0
+            for j in range(later_start[u], later_start[u + 1]):
+                w = later[j]
+                if not present[w] and (best[depth + 1] < 0 or tail[w] > tail[best[depth + 1]]):
+                    best[depth + 1] = w
+
+
+@njit(cache=True, inline="always")
+def run_alone(  # type: ignore[no-untyped-def]
+    v, k, view0, view1, have, mine, own, present, after,
+    node_start, node_of, before_start, before, time, backward,
+):  # fmt: skip
+    """Time the nodes of one supernode on a kind that does not pay for transfers."""
+    finish0 = finish1 = 0.0
+    for i in range(node_start[v], node_start[v + 1]):
+        u = node_of[i]
+        ready = 0.0
+        for j in range(before_start[u], before_start[u + 1]):
+            b = before[j]
+            ready = max(ready, own[b] if present[b] else have[mine, b])
+        own[u] = ready + time[k, u]
+        if backward[u]:
+            finish1 = max(finish1, own[u])
+            view1 = max(view1, own[u] + after[u])
+        else:
+            finish0 = max(finish0, own[u])
+            view0 = max(view0, own[u] + after[u])
+    return finish0, finish1, view0, view1
+
+
+@njit(cache=True, inline="always")
+def make_room(ideal, t, rating, key, times, total, origin, label, kind):  # type: ignore[no-untyped-def]
+    """Move worse labels down and return the free place; -1 if there is a label with the same rating."""
+    place = key.shape[2] - 1
+    while place > 0 and key[ideal, t, place - 1] > rating * (1 + SAME):
+        place -= 1
+    if place > 0 and key[ideal, t, place - 1] >= rating * (1 - SAME):
+        return -1
+    for j in range(key.shape[2] - 1, place, -1):
+        key[ideal, t, j], total[ideal, t, j] = key[ideal, t, j - 1], total[ideal, t, j - 1]
+        for i in range(4):
+            times[ideal, t, j, i] = times[ideal, t, j - 1, i]
+        origin[ideal, t, j], label[ideal, t, j] = origin[ideal, t, j - 1], label[ideal, t, j - 1]
+        kind[ideal, t, j] = kind[ideal, t, j - 1]
+    return place
+
+
+SLICE = 500_000
 
 
 class Beam(NamedTuple):
@@ -82,295 +335,6 @@ class Labels(NamedTuple):
     label: NDArray[np.int32]
     kind: NDArray[np.int16]
     done: Floats
-
-
-class Chosen(NamedTuple):
-    """The plans at one ideal that are extended together, at most C of them, and the block that extends them.
-
-    Parameters
-    ----------
-    label
-        Shape (C,): the number of each plan among those of its ideal.
-    have
-        Shape (C, N): when each node is done.
-    ready
-        Shape (n + 2, C, 2): by the depth of the block, when all is done that either pass of it waits for.
-    ahead
-        Shape (n + 2, 2): by the depth of the block and by pass, the node with the longest path from it on
-        among those that wait for the block; -1 if there is none.
-    own
-        Shape (N,): when each node of a block is done that does not pay for transfers.
-    earlier
-        Shape (n,): scratch space, False everywhere.
-    """
-
-    label: Ints
-    have: Floats
-    ready: Floats
-    ahead: Ints
-    own: Floats
-    earlier: NDArray[np.bool_]
-
-
-@njit(cache=True, nogil=True)
-def advance(
-    lattice: Lattice, costs: BlockCosts, beam: Beam, labels: Labels, cutoff: float, first: int, budget: int
-) -> tuple[int, int]:
-    """Extend the plans that end in ideals `first`, `first` + 1, ... by one block, or one supernode on a CPU.
-
-    Parameters
-    ----------
-    lattice, costs, beam, labels
-        The ideals, the costs of blocks, and the plans, which are written.
-    cutoff
-        Only plans that end before this are looked for.
-    first, budget
-        The ideal to start with, and the number of steps after which to return.
-
-    Returns
-    -------
-    tuple of int
-        The next ideal to start with (the number of ideals when done), and the steps walked.
-    """
-    ideals, depths, nodes = len(lattice.parent), len(costs.size) + 2, len(costs.backward)
-    most = labels.key.shape[1] * labels.key.shape[2]
-    walk = new_walk(costs)
-    start_of, node, cursor, end = lattice.start, lattice.node, walk.cursor, walk.end
-    chosen = Chosen(
-        np.empty(most, np.int64),
-        np.empty((most, nodes)),
-        np.zeros((depths, most, 2)),
-        np.full((depths, 2), -1, np.int64),
-        np.zeros(nodes),
-        np.zeros(len(costs.size), np.bool_),
-    )
-    steps = 0
-    for start in range(first, ideals - 1):
-        if steps > budget:
-            return start, steps
-        count = choose(lattice, costs, labels, chosen, start, cutoff)
-        if count == 0:
-            continue
-        depth = 0
-        cursor[0], end[0] = start_of[start], start_of[start + 1]
-        while True:
-            depth = next_block(lattice, costs, walk, depth)
-            if depth < 0:
-                break
-            steps += 1
-            v = node[cursor[depth] - 1]
-            await_inputs(costs, beam, walk, chosen, count, v, depth)
-            look_ahead(lattice, costs, beam, walk, chosen.ahead, depth)
-            if extend(lattice, costs, beam, walk, labels, chosen, (start, count, depth), cutoff):
-                depth = deepen(lattice, walk, depth)
-            else:
-                leave(costs, walk, v)
-    return ideals, steps
-
-
-@njit(cache=True, inline="always")
-def choose(
-    lattice: Lattice, costs: BlockCosts, labels: Labels, chosen: Chosen, ideal: int, cutoff: float
-) -> int:
-    """List the plans of an ideal that can still end before the cutoff; return how many these are.
-
-    When each of their nodes is done is written to `done` and `have`: a plan has its own times for the nodes
-    of its last block, and those of the plan before it for the others.
-    """
-    key, times, done, origin = labels.key, labels.times, labels.done, labels.origin
-    parent, added, earlier = lattice.parent, lattice.added, chosen.earlier
-    node_start, node, before_start, before = costs.node_start, costs.node, costs.before_start, costs.before
-    pays, time, backward = costs.pays, costs.time, costs.backward
-    states, width, count = key.shape[1], key.shape[2], 0
-    for i in range(states * width):
-        s, w = i // width, i % width
-        if not (key[ideal, s, w] < np.inf and times[ideal, s, w, 2] + times[ideal, s, w, 3] < cutoff):
-            continue
-        base, k = origin[ideal, s, w], labels.kind[ideal, s, w]
-        if base >= 0:
-            overwrite(done[ideal, i], done[base, labels.label[ideal, s, w]])
-            place = base
-            while place > 0:
-                earlier[added[place]] = True
-                place = parent[place]
-            place = ideal
-            while place > 0:
-                v = added[place]
-                if not earlier[v]:
-                    for j in range(node_start[v], node_start[v + 1]):
-                        u = node[j]
-                        if pays[k]:
-                            done[ideal, i, u] = times[ideal, s, w, backward[u]]
-                        else:
-                            ready = 0.0
-                            for e in range(before_start[u], before_start[u + 1]):
-                                ready = max(ready, done[ideal, i, before[e]])
-                            done[ideal, i, u] = ready + time[k, u]
-                place = parent[place]
-            place = base
-            while place > 0:
-                earlier[added[place]] = False
-                place = parent[place]
-        chosen.label[count] = i
-        overwrite(chosen.have[count], done[ideal, i])
-        count += 1
-    return count
-
-
-@njit(cache=True, inline="always")
-def await_inputs(
-    costs: BlockCosts, beam: Beam, walk: BlockWalk, chosen: Chosen, count: int, v: int, depth: int
-) -> None:
-    """Write when all is done that a block with supernode `v` waits for, for every chosen plan."""
-    ready, have, deeper = chosen.ready, chosen.have, depth + 1
-    wait_start, waits, present, backward = beam.wait_start, beam.waits, walk.present, costs.backward
-    for i in range(count):
-        ready[deeper, i, 0], ready[deeper, i, 1] = ready[depth, i, 0], ready[depth, i, 1]
-    for j in range(wait_start[v], wait_start[v + 1]):
-        u = waits[j]
-        if not present[u]:
-            p = backward[u]
-            for i in range(count):
-                ready[deeper, i, p] = max(ready[deeper, i, p], have[i, u])
-
-
-@njit(cache=True, inline="always")
-def look_ahead(
-    lattice: Lattice, costs: BlockCosts, beam: Beam, walk: BlockWalk, ahead: Ints, depth: int
-) -> None:
-    """Find the nodes with the longest path from them on among those that wait for the block, by pass.
-
-    They are those of the smaller block, or wait for its last supernode, unless one of them is in the block
-    now; then all supernodes of the block are gone through.
-    """
-    deeper, first = depth + 1, depth
-    tail, present, later_start, later = beam.tail, walk.present, beam.later_start, beam.later
-    added, cursor = lattice.node, walk.cursor
-    node_start, node, backward = costs.node_start, costs.node, costs.backward
-    for p in range(2):
-        if ahead[depth, p] >= 0 and present[ahead[depth, p]]:
-            first = 0
-    ahead[deeper, 0], ahead[deeper, 1] = ahead[depth, 0], ahead[depth, 1]
-    if first == 0:
-        ahead[deeper, 0] = ahead[deeper, 1] = -1
-    for d in range(first, deeper):
-        v = added[cursor[d] - 1]
-        for i in range(node_start[v], node_start[v + 1]):
-            u = node[i]
-            p = backward[u]
-            for j in range(later_start[u], later_start[u + 1]):
-                w = later[j]
-                if not present[w] and (ahead[deeper, p] < 0 or tail[w] > tail[ahead[deeper, p]]):
-                    ahead[deeper, p] = w
-
-
-@njit(cache=True, inline="always")
-def extend(  # type: ignore[no-untyped-def]
-    lattice: Lattice, costs: BlockCosts, beam: Beam, walk: BlockWalk, labels: Labels, chosen: Chosen,
-    place: tuple[int, int, int], cutoff: float,
-):  # fmt: skip
-    """Extend the chosen plans by the block; return whether a larger block may extend one of them.
-
-    `place` is the ideal at which they end, how many they are, and the depth of the block without its last
-    supernode.
-    """
-    start, count, depth = place
-    deeper, pays, memory, communication = depth + 1, costs.pays, costs.memory, costs.communication
-    key, times, totals, width = labels.key, labels.times, labels.total, labels.key.shape[2]
-    following, tail, compute, transfer = beam.following, beam.tail, walk.compute, walk.transfer
-    numbers, ready = chosen.label, chosen.ready
-    e = walk.cursor[depth] - 1
-    v, ideal, size = lattice.node[e], lattice.to[e], walk.size[deeper]
-    into0, out0 = transfer[deeper, 0], transfer[deeper, 1]
-    into1, out1 = transfer[deeper, 2], transfer[deeper, 3]
-    next0, next1 = chosen.ahead[deeper, 0], chosen.ahead[deeper, 1]
-    after0 = tail[next0] if next0 >= 0 else 0.0
-    after1 = tail[next1] if next1 >= 0 else 0.0
-    possible = False
-    for k in range(len(memory)):
-        busy0, busy1 = compute[deeper, k, 0], compute[deeper, k, 1]
-        if size > memory[k] or busy0 == np.inf or (depth > 0 and not pays[k]):
-            continue
-        least = joint_load(busy0, into0, 0.0, communication)  # of the forward pass of any larger block
-        ahead = joint_load(busy0, into0, out0, communication)
-        behind = joint_load(busy1, into1, out1, communication) if pays[k] else busy1
-        for i in range(count):
-            s, w = numbers[i] // width, numbers[i] % width
-            t = following[s, k]
-            if t < 0:
-                continue
-            view0, view1 = times[start, s, w, 2], times[start, s, w, 3]
-            if pays[k]:
-                begin0, begin1 = ready[deeper, i, 0], ready[deeper, i, 1]
-                if max(view0, begin0 + least) + max(view1, begin1 + busy1) >= cutoff:
-                    continue
-                possible = True
-                finish0, finish1 = begin0 + ahead, begin1 + behind
-                view0, view1 = max(view0, finish0 + after0), max(view1, finish1 + after1)
-                spent = totals[start, s, w] + (ahead + behind)
-            else:
-                finish0, finish1, view0, view1 = run_alone(
-                    costs, beam.after, walk.present, chosen, i, v, k, (view0, view1)
-                )
-                spent = totals[start, s, w] + (busy0 + busy1)
-            rating = view0 + view1 + beam.length_weight * spent
-            if view0 + view1 < cutoff and rating < key[ideal, t, width - 1]:
-                free = make_room(labels, ideal, t, rating)
-                if free >= 0:
-                    key[ideal, t, free], totals[ideal, t, free] = rating, spent
-                    times[ideal, t, free, 0], times[ideal, t, free, 1] = finish0, finish1
-                    times[ideal, t, free, 2], times[ideal, t, free, 3] = view0, view1
-                    labels.origin[ideal, t, free], labels.label[ideal, t, free] = start, numbers[i]
-                    labels.kind[ideal, t, free] = k
-    return possible
-
-
-@njit(cache=True, inline="always")
-def run_alone(
-    costs: BlockCosts, after: Floats, present: NDArray[np.bool_], chosen: Chosen, mine: int, v: int, k: int,
-    view: tuple[float, float],
-) -> tuple[float, float, float, float]:  # fmt: skip
-    """Time the nodes of one supernode on a kind that does not pay for transfers."""
-    own, have, (view0, view1) = chosen.own, chosen.have, view
-    node_start, node, before_start, before = costs.node_start, costs.node, costs.before_start, costs.before
-    time, backward = costs.time, costs.backward
-    finish0 = finish1 = 0.0
-    for i in range(node_start[v], node_start[v + 1]):
-        u = node[i]
-        ready = 0.0
-        for j in range(before_start[u], before_start[u + 1]):
-            b = before[j]
-            ready = max(ready, own[b] if present[b] else have[mine, b])
-        own[u] = ready + time[k, u]
-        if backward[u]:
-            finish1 = max(finish1, own[u])
-            view1 = max(view1, own[u] + after[u])
-        else:
-            finish0 = max(finish0, own[u])
-            view0 = max(view0, own[u] + after[u])
-    return finish0, finish1, view0, view1
-
-
-@njit(cache=True, inline="always")
-def make_room(labels: Labels, ideal: int, t: int, rating: float) -> int:
-    """Move worse labels down and return the free place; -1 if there is a label with the same rating."""
-    key, times, total = labels.key, labels.times, labels.total
-    origin, label, kind = labels.origin, labels.label, labels.kind
-    place = last = key.shape[2] - 1
-    while place > 0 and key[ideal, t, place - 1] > rating * (1 + SAME):
-        place -= 1
-    if place > 0 and key[ideal, t, place - 1] >= rating * (1 - SAME):
-        return -1
-    for j in range(last, place, -1):
-        key[ideal, t, j], total[ideal, t, j] = key[ideal, t, j - 1], total[ideal, t, j - 1]
-        for i in range(4):
-            times[ideal, t, j, i] = times[ideal, t, j - 1, i]
-        origin[ideal, t, j], label[ideal, t, j] = origin[ideal, t, j - 1], label[ideal, t, j - 1]
-        kind[ideal, t, j] = kind[ideal, t, j - 1]
-    return int(place)
-
-
-SLICE = 500_000
 
 
 def label_bytes(model: SequenceModel) -> int:

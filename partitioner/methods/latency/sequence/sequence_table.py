@@ -6,15 +6,12 @@ Additive lower bounds on sequences of blocks.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp.lattice import Lattice, remaining_weights
-from partitioner.methods.latency.sequence._blocks_core import BlockWalk, deepen, leave, new_walk, next_block
+from partitioner.methods.dp.lattice import Lattice, first_later_cover, remaining_weights
 from partitioner.methods.latency.sequence.chains import BlockCosts, costs_of
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.method import Part, Settings
@@ -22,31 +19,14 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import ChainProblem, SampleProblem
 
 
-class Lengths(NamedTuple):
-    """The shortest sequences that end in each ideal with each vector of used devices: shape (I, S) each.
-
-    Parameters
-    ----------
-    value, origin, kind
-        The length, the ideal before the last block, and the kind of the last block.
-    """
-
-    value: Floats
-    origin: NDArray[np.int32]
-    kind: NDArray[np.int16]
-
-
 @njit(cache=True, nogil=True)
-def sweep(  # type: ignore[no-untyped-def]
-    lattice: Lattice, costs: BlockCosts, following: Ints, remaining: Floats, cutoff: float, table: Lengths,
-    first: int, budget: int,
-):  # fmt: skip
+def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, first, budget):  # type: ignore[no-untyped-def]
     """Extend the sequences that end in ideals `first`, `first` + 1, ... by one block.
 
     Parameters
     ----------
     lattice, costs
-        The ideals, and the costs of the blocks between them.
+        See :class:`Lattice` and :class:`BlockCosts`.
     following
         Shape (S, K): the state with one more device of a kind, -1 if there is none left; the state
         itself for kinds that need not be counted.
@@ -54,8 +34,9 @@ def sweep(  # type: ignore[no-untyped-def]
         Shape (I,): a lower bound on the length of sequences outside an ideal.
     cutoff
         Only sequences of less than this are looked for.
-    table
-        The sequences found, which are written.
+    value, origin, kind
+        Shape (I, S): the length, the ideal before the last block, and the kind of the last block are written
+        to these.
     first, budget
         The ideal to start with, and the number of steps after which to return.
 
@@ -64,15 +45,28 @@ def sweep(  # type: ignore[no-untyped-def]
     tuple of int
         The next ideal to start with (the number of ideals when done), and the steps walked.
     """
-    pays, communication, memory = costs.pays, costs.communication, costs.memory
-    value, origin, kind = table.value, table.origin, table.kind
-    ideals, kinds, states = len(lattice.parent), len(costs.memory), len(following)
-    walk = new_walk(costs)
-    start_of, node, to = lattice.start, lattice.node, lattice.to
-    cursor, end, size, compute, transfer = walk.cursor, walk.end, walk.size, walk.compute, walk.transfer
-    least, low = np.empty(states), np.empty(kinds)
-    path = np.zeros((len(costs.size) + 2, kinds, 2))
-    done = np.zeros((kinds, len(costs.backward)))
+    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
+    work, sizes, memory, pays = costs.work, costs.size, costs.memory, costs.pays
+    communication = costs.communication
+    net_start, net_of, net_pass, makes = costs.net_start, costs.net, costs.backward_pin, costs.makes
+    pins, cost = costs.pins, costs.cost
+    node_start, node_of = costs.node_start, costs.node
+    before_start, before = costs.before_start, costs.before
+    time, backward = costs.time, costs.backward
+    ideals, nodes, kinds = len(lattice.parent), len(sizes), len(memory)
+    states = len(following)
+    least = np.empty(states, np.float64)
+    low = np.empty(kinds, np.float64)
+    cursor = np.empty(nodes + 2, np.int64)
+    end = np.empty(nodes + 2, np.int64)
+    size = np.zeros(nodes + 2, np.float64)
+    compute = np.zeros((nodes + 2, kinds, 2), np.float64)
+    transfer = np.zeros((nodes + 2, 4), np.float64)
+    path = np.zeros((nodes + 2, kinds, 2), np.float64)
+    done = np.zeros((kinds, len(backward)), np.float64)
+    present = np.zeros(len(backward), np.bool_)
+    inside = np.zeros((len(pins), 2), np.int64)
+    holds = np.zeros(len(pins), np.int64)  # 1 + the pass of the source, if the block holds the source
     steps = 0
     for start in range(first, ideals - 1):
         if steps > budget:
@@ -81,25 +75,37 @@ def sweep(  # type: ignore[no-untyped-def]
             continue
         depth = 0
         cursor[0], end[0] = start_of[start], start_of[start + 1]
-        while True:
-            depth = next_block(lattice, costs, walk, depth)
-            if depth < 0:
-                break
-            steps += 1
-            e, deeper = cursor[depth] - 1, depth + 1
+        while depth >= 0:
+            e = cursor[depth]
+            if e == end[depth]:
+                depth -= 1
+                if depth >= 0:
+                    v = node[cursor[depth] - 1]
+                    leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
+                continue
+            cursor[depth] = e + 1
             v, ideal = node[e], to[e]
-            run_nodes(costs, walk, v, done, path, depth)
-            into0, out0 = transfer[deeper, 0], transfer[deeper, 1]
-            into1, out1 = transfer[deeper, 2], transfer[deeper, 3]
+            steps += 1
+            into0, out0, into1, out1 = enter(
+                v, net_start, net_of, net_pass, makes, pins, cost, inside, holds,
+                transfer[depth, 0], transfer[depth, 1], transfer[depth, 2], transfer[depth, 3],
+            )  # fmt: skip
+            deeper = depth + 1
+            transfer[deeper, 0], transfer[deeper, 1] = into0, out0
+            transfer[deeper, 2], transfer[deeper, 3] = into1, out1
+            size[deeper] = size[depth] + sizes[v]
+            run_nodes(v, kinds, pays, node_start, node_of, before_start, before, time, backward,
+                      present, done, path, depth)  # fmt: skip
             possible = False
             for k in range(kinds):
-                ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
-                if low[k] == np.inf or size[deeper] > memory[k] or ahead == np.inf:
+                compute[deeper, k, 0] = compute[depth, k, 0] + work[k, 0, v]
+                compute[deeper, k, 1] = compute[depth, k, 1] + work[k, 1, v]
+                if low[k] == np.inf or size[deeper] > memory[k] or compute[deeper, k, 0] == np.inf:
                     continue
                 if pays[k]:
+                    ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
                     length = joint_load(ahead, into0, out0, communication)
                     length += joint_load(behind, into1, out1, communication)
-                    # a larger block receives no less in the forward pass, and processes no less
                     bound = joint_load(ahead, into0, 0.0, communication) + behind + remaining[ideal]
                 else:
                     length = bound = path[deeper, k, 0] + path[deeper, k, 1]
@@ -113,10 +119,12 @@ def sweep(  # type: ignore[no-untyped-def]
                         value[ideal, t] = total
                         origin[ideal, t] = start
                         kind[ideal, t] = k
-            if possible:
-                depth = deepen(lattice, walk, depth)
-            else:
-                leave(costs, walk, v)
+            if not possible:
+                leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
+                continue
+            depth += 1
+            end[depth] = start_of[ideal + 1]
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
     return ideals, steps
 
 
@@ -148,16 +156,60 @@ def list_states(value, cutoff, following, least, low):  # type: ignore[no-untype
 
 
 @njit(cache=True, inline="always")
-def run_nodes(costs: BlockCosts, walk: BlockWalk, v: int, done: Floats, path: Floats, depth: int) -> None:
+def enter(v, net_start, net_of, net_pass, makes, pins, cost, inside, holds, into0, out0, into1, out1):  # type: ignore[no-untyped-def]
+    """Add supernode `v` to the block; return its transfers in and out, forward and backward."""
+    for i in range(net_start[v], net_start[v + 1]):
+        net, p = net_of[i], net_pass[i]
+        price = cost[net]
+        inside[net, p] += 1
+        if makes[i]:
+            holds[net] = 1 + p
+            into = price if inside[net, p] > 1 else 0.0
+            out = price if inside[net, p] < pins[net] else 0.0
+            if p == 0:
+                into0 -= into
+                out0 += out
+            else:
+                into1 -= into
+                out1 += out
+        elif holds[net] == 1 + p:
+            if inside[net, p] == pins[net]:
+                if p == 0:
+                    out0 -= price
+                else:
+                    out1 -= price
+        elif inside[net, p] == 1:
+            if p == 0:
+                into0 += price
+            else:
+                into1 += price
+    return into0, out0, into1, out1
+
+
+@njit(cache=True, inline="always")
+def leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present):  # type: ignore[no-untyped-def]
+    """Remove supernode `v` from the block."""
+    for i in range(net_start[v], net_start[v + 1]):
+        inside[net_of[i], net_pass[i]] -= 1
+        if makes[i]:
+            holds[net_of[i]] = 0
+    for i in range(node_start[v], node_start[v + 1]):
+        present[node_of[i]] = False
+
+
+@njit(cache=True, inline="always")
+def run_nodes(  # type: ignore[no-untyped-def]
+    v, kinds, pays, node_start, node_of, before_start, before, time, backward, present, done, path, depth
+):
     """Write the longest paths of the block with `v` to `depth` + 1, for kinds that do not pay."""
-    node_start, node, before_start, before = costs.node_start, costs.node, costs.before_start, costs.before
-    pays, time, backward, present = costs.pays, costs.time, costs.backward, walk.present
-    for k in range(len(pays)):
+    for i in range(node_start[v], node_start[v + 1]):
+        present[node_of[i]] = True
+    for k in range(kinds):
         if pays[k]:
             continue
         ahead, behind = path[depth, k, 0], path[depth, k, 1]
         for i in range(node_start[v], node_start[v + 1]):
-            u = node[i]
+            u = node_of[i]
             ready = 0.0
             for j in range(before_start[u], before_start[u + 1]):
                 if present[before[j]]:
@@ -310,8 +362,9 @@ class SequenceTable:
     def __init__(self, model: SequenceModel, lattice: Lattice, states: SequenceStates, cutoff: float) -> None:
         self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
         shape = lattice.size, len(states.following)
-        self.table = Lengths(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int16))
-        self.table.value[0, 0] = 0.0
+        self.value, self.origin = np.full(shape, np.inf), np.empty(shape, np.int32)
+        self.kind = np.empty(shape, np.int16)
+        self.value[0, 0] = 0.0
         self.steps, self.complete = 0, False
 
     def fill(self, settings: Settings, step_limit: int) -> None:
@@ -319,8 +372,8 @@ class SequenceTable:
         remaining, ideal = remaining_weights(self.lattice, self.model.weight), 0
         while ideal < self.lattice.size - 1:
             ideal, steps = sweep(
-                self.lattice, self.model.costs, self.states.following, remaining, self.cutoff, self.table,
-                ideal, SLICE,
+                self.lattice, self.model.costs, self.states.following, remaining, self.cutoff,
+                self.value, self.origin, self.kind, ideal, SLICE,
             )  # fmt: skip
             self.steps += steps
             if ideal < self.lattice.size - 1 and (settings.expired or self.steps > step_limit):
@@ -329,13 +382,13 @@ class SequenceTable:
 
     def totals(self) -> list[tuple[float, int]]:
         """Return total length and number of every vector of used devices with a sequence, best first."""
-        return sorted((float(total), s) for s, total in enumerate(self.table.value[-1]) if np.isfinite(total))
+        return sorted((float(total), s) for s, total in enumerate(self.value[-1]) if np.isfinite(total))
 
     def blocks(self, state: int) -> list[Part]:
         """Return the blocks of the best sequence for a vector of used devices."""
         blocks, ideal = [], self.lattice.size - 1
         while ideal:
-            kind, before = int(self.table.kind[ideal, state]), int(self.table.origin[ideal, state])
+            kind, before = int(self.kind[ideal, state]), int(self.origin[ideal, state])
             blocks.append(Part(kind, self.lattice.difference(ideal, before)))
             ideal, state = before, state - int(self.states.stride[kind])
         return blocks[::-1]
