@@ -24,6 +24,7 @@ import numpy as np
 
 from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.extras import TIME_UNITS, Extras
 from partitioner.workload.graph import Graph, Ints
@@ -41,7 +42,6 @@ MOST_ZERO = 3
 COUNT = "parameterCount"  # the field of a node with the number of its parameters
 USUAL_WIDTH = 4.0  # bytes of a parameter where nodes do not say how many they have
 PARAMETERS, GRADIENTS, OPTIMIZER, ACTIVATIONS, WORKSPACE = range(len(MEMORY_PARTS))
-MS_PER_SECOND = 1e3
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from partitioner.base.clock import Clock
 from partitioner.base.errors import OptionError
 from partitioner.base.interruption import Interruption
-from partitioner.estimation.device_time import MS_PER_SECOND
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.question import LayoutQuestion
