@@ -177,9 +177,10 @@ def _searched(  # type: ignore[no-untyped-def]
     for k in range(open_choices):
         c = core[k]
         rest -= smallest[c]
+        first, end = start[c], start[c + 1]
         values, memories, excess = _extended(
-            values, memories, excess, start[c], start[c + 1], value, memory, ratio, cheapest[c],
-            allowed, limit - rest,
+            (values, memories, excess), value[first:end], memory[first:end], ratio, cheapest[c], allowed,
+            limit - rest,
         )  # fmt: skip
     best = worst
     for i in range(len(values)):
@@ -189,13 +190,16 @@ def _searched(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _extended(  # type: ignore[no-untyped-def]
-    values, memories, excess, first, end, value, memory, ratio, cheapest, allowed, limit
-):
-    """Return the sums with a way of one more choice that no other sums dominate, within bound and limit."""
-    count, most = 0, len(values) * (end - first)
+def _extended(sums, value, memory, ratio, cheapest, allowed, limit):  # type: ignore[no-untyped-def]
+    """Return the sums with a way of one more choice that no other sums dominate, within bound and limit.
+
+    `sums` are values, memories, and bounds of these and all further choices; `value` and `memory` are those
+    of the ways of the choice.
+    """
+    values, memories, excess = sums
+    count, most = 0, len(values) * len(value)
     new_values, new_memories, new_excess = np.empty(most), np.empty(most), np.empty(most)
-    for w in range(first, end):
+    for w in range(len(value)):
         more = value[w] + ratio * memory[w] - cheapest
         for i in range(len(values)):
             held = memories[i] + memory[w]

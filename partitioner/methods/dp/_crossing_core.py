@@ -12,48 +12,45 @@ from partitioner.base.compiled import njit
 
 COST, OUT, LEAST_BEFORE, MOST_BEFORE, LEAST_AFTER, MOST_AFTER = range(6)  # columns of `crossing`
 NONE = -1.0
+STAMP = 3  # the place in `StageWalk.at` of the stamp of the current stage
 
 
-@njit(cache=True, _nrt=False)
-def list_crossing(  # type: ignore[no-untyped-def]
-    net_start, net_of, pins, source, enter, leave, ends, inside, held, placed, seen, stamp, stage, length,
-    start, ideal, crossing,
-):  # fmt: skip
+@njit(cache=True, inline="always")
+def list_crossing(costs, ends, walk, length, start, ideal, crossing):  # type: ignore[no-untyped-def]
     """List the nets with supernodes in the stage and outside; return how many there are.
 
     Parameters
     ----------
-    net_start, net_of, pins, source, enter, leave, ends
-        The nets, and what is known of other ends.
-    inside, held, placed
-        The pins of each net in the stage; and which supernodes are in the stage, and before it.
-    seen, stamp
-        Shape (nets,): the stamp of the last stage in which a net was met; and that of this stage.
-    stage, length, start, ideal
-        The supernodes of the stage and their number, and the ideals before and with the stage.
+    costs, ends
+        The nets, and what is known of other ends, see :mod:`partitioner.methods.dp.stages`.
+    walk
+        The current stage, a :class:`partitioner.methods.dp._stages_core.StageWalk`.
+    length, start, ideal
+        The number of its supernodes, and the ideals before and with the stage.
     crossing
         Shape (nets, 6): cost, whether the stage makes the tensor, and the least and largest slack of the
         other ends that are placed before the stage and after it, -1 if there are none; it is written.
     """
+    source, held, seen, stamp = costs.source, walk.held, walk.seen, walk.at[STAMP]
     count = 0
     for s in range(length):
-        v = stage[s]
-        for i in range(net_start[v], net_start[v + 1]):
-            net = net_of[i]
-            if seen[net] == stamp or inside[net] == pins[net]:
+        v = walk.stage[s]
+        for i in range(costs.net_start[v], costs.net_start[v + 1]):
+            net = costs.net[i]
+            if seen[net] == stamp or walk.inside[net] == costs.pins[net]:
                 continue
             seen[net] = stamp
             row = crossing[count]
             row[LEAST_BEFORE] = row[MOST_BEFORE] = row[LEAST_AFTER] = row[MOST_AFTER] = NONE
             own = held[source[net]]
-            row[COST], row[OUT] = leave[net] if own else enter[net], 1.0 if own else 0.0
+            row[COST], row[OUT] = costs.leave[net] if own else costs.enter[net], 1.0 if own else 0.0
             for e in range(ends.pin_start[net], ends.pin_start[net + 1]):
                 w = ends.pin[e]
                 if held[w] or not (own or w == source[net]):
                     continue
-                at = LEAST_BEFORE if placed[w] else LEAST_AFTER
+                at = LEAST_BEFORE if walk.placed[w] else LEAST_AFTER
                 slack = float(ends.size[start] - ends.below[w])
-                if not placed[w]:
+                if not walk.placed[w]:
                     slack = float(len(ends.below) - ends.size[ideal] - ends.above[w])
                 row[at] = slack if row[at] == NONE else min(row[at], slack)
                 row[at + 1] = max(row[at + 1], slack)

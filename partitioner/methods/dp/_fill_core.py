@@ -19,6 +19,8 @@ states' numbers of stages count from the devices behind the segment.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from partitioner.base.compiled import njit
@@ -35,8 +37,51 @@ from partitioner.methods.dp._stages_core import (
     spread,
     takes,
 )
+from partitioner.problem.arrays import Floats, Ints
 
 STATES_A_STEP = 32  # a step takes about as long as this number of states
+
+
+class UsefulStates(NamedTuple):
+    """Room for the useful states of an ideal, of S states and K kinds.
+
+    Parameters
+    ----------
+    reached
+        Shape (S,): the smallest value with which fewer devices reach the ideal.
+    worthy, least
+        Shape (S,): the useful states, and the least value of pipelines that extend each.
+    widest
+        Shape (K,): the largest number of replicas of their next stage.
+    lightest
+        Shape (K, 2): the fewest samples and versions of weights that it must hold.
+    """
+
+    reached: Floats
+    worthy: Ints
+    least: Floats
+    widest: Ints
+    lightest: Floats
+
+
+class StatesByPair(NamedTuple):
+    """The useful states of an ideal by pair of groups, as in :class:`UsefulStates`.
+
+    Parameters
+    ----------
+    found, worthy, least
+        Shapes (pairs,), (pairs, S), (pairs, S): how many there are, the states, and their least values.
+    widest
+        Shape (K,): the most replicas of the next stage on a kind, over all pairs.
+    loads
+        Shape (most replicas + 1,): room for the loads of a stage by its replicas.
+    """
+
+    found: Ints
+    worthy: Ints
+    least: Floats
+    widest: Ints
+    loads: Floats
 
 
 @njit(cache=True, nogil=True)
@@ -60,19 +105,18 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
         The next ideal to start with (`last` when done), and the steps walked.
     """
     costs, ends, memory_model = model.costs, model.ends, model.memory
-    left, stride, hop, dominance = states.left, states.stride, states.hop, states.dominance
     kinds, groups, count_of_states = len(memory_model.memory), len(ends.link), len(spec.capacity)
     pairs = groups * groups
     reached = np.empty(count_of_states, np.float64)
-    worthy = np.empty((pairs, count_of_states), np.int64)
-    least = np.empty((pairs, count_of_states), np.float64)
-    counts = np.empty(pairs, np.int64)
     widest, widest_of = np.zeros(kinds, np.int64), np.empty(kinds, np.int64)
     lightest, lightest_of = np.empty((kinds, 2), np.float64), np.empty((kinds, 2), np.float64)
-    loads = np.empty(left.max() + 1 if count_of_states else 1, np.float64)
-    value, floor, summed, limit, rest = table.value, spec.floor, spec.summed, spec.limit, spec.rest
-    capacity, group = spec.capacity, ends.group
-    fewest_in_flight, fewest_versions = memory_model.least_in_flight, memory_model.least_versions
+    useful = StatesByPair(
+        np.empty(pairs, np.int64), np.empty((pairs, count_of_states), np.int64),
+        np.empty((pairs, count_of_states), np.float64), widest,
+        np.empty(states.left.max() + 1 if count_of_states else 1, np.float64),
+    )  # fmt: skip
+    value, summed, limit, rest, group = table.value, spec.summed, spec.limit, spec.rest, ends.group
+    fewest = memory_model.least_in_flight, memory_model.least_versions
     layer_of = model.limits.layer
     walk, rows = new_walk(
         len(memory_model.size), kinds, len(costs.pins), layer_of.max() + 1 if len(layer_of) else 0, False
@@ -86,17 +130,17 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
         widest[:] = 0
         lightest[:] = np.inf
         for pair in range(pairs):
-            counts[pair], far = list_states(
-                value[start, pair], floor, limit - rest[start] if summed else limit, left, stride, hop,
-                dominance, capacity, fewest_in_flight, fewest_versions,
-                reached, worthy[pair], least[pair], widest_of, lightest_of,
+            room = UsefulStates(reached, useful.worthy[pair], useful.least[pair], widest_of, lightest_of)
+            useful.found[pair], far = list_states(
+                value[start, pair], spec.floor, limit - rest[start] if summed else limit, states,
+                spec.capacity, fewest, room,
             )  # fmt: skip
             for k in range(kinds):
                 if group[k] == pair % groups:
                     widest[k] = max(widest[k], widest_of[k])
                     lightest[k, 0] = min(lightest[k, 0], lightest_of[k, 0])
                     lightest[k, 1] = min(lightest[k, 1], lightest_of[k, 1])
-            target, total_count = max(target, far), total_count + counts[pair]
+            target, total_count = max(target, far), total_count + useful.found[pair]
         steps += pairs * count_of_states // STATES_A_STEP
         if total_count == 0:
             continue
@@ -104,17 +148,20 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
         while more:
             found, walked = list_stages(lattice, model, demand, start, target, walk, rows)
             more = walk.at[DEPTH] != LISTED
-            steps += walked + extend(
-                model, states, spec, table, rows, found, start, last, worthy, least, counts, widest, loads
-            )
+            steps += walked + extend(model, states, spec, table, rows, (found, start, last), useful)
     return last, steps
 
 
 @njit(cache=True, _nrt=False)
-def extend(  # type: ignore[no-untyped-def]
-    model, states, spec, table, rows, found, start, last, worthy, least, counts, widest, loads
-):
-    """Add the `found` listed stages to the states of an ideal; return the steps that its states count as."""
+def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-untyped-def]
+    """Add the listed stages to the useful states of an ideal; return the steps that these states count as.
+
+    `block` has the number of the listed stages, the ideal at which they begin, and the last ideal of all.
+    """
+    found, start, last = block
+    counts, worthy, least, widest, loads = (
+        useful.found, useful.worthy, useful.least, useful.widest, useful.loads
+    )  # fmt: skip
     costs, ends, memory_model = model.costs, model.ends, model.memory
     left, stride, hop, behind, dominance = (
         states.left, states.stride, states.hop, states.behind, states.dominance
@@ -143,9 +190,10 @@ def extend(  # type: ignore[no-untyped-def]
                 steps += counts[pair] // STATES_A_STEP
                 if linked:
                     easy = -1
+                    links = link[come_from, here], link[here, go_to], unknown[here]
                     load = linked_load(
-                        rows.busy[i, k], sum_of[INTO], sum_of[LEAVING], rows.near[i], link[come_from, here],
-                        link[here, go_to], unknown[here], costs.transfer_factor[k], costs.communication,
+                        rows.busy[i, k], sum_of[INTO], sum_of[LEAVING], rows.near[i], links,
+                        costs.transfer_factor[k], costs.communication,
                     )  # fmt: skip
                 # the numbers of devices on which the load keeps to the threshold lie in one range
                 fewest, most = max(1, rows.pinned[i]), widest[k]
@@ -195,12 +243,14 @@ def extend(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def linked_load(busy, into, out, near, link_before, link_after, unknown, factor, communication):  # type: ignore[no-untyped-def]
+def linked_load(busy, into, out, near, links, factor, communication):  # type: ignore[no-untyped-def]
     """Return the load of a stage.
 
     `into` and `out` are the costs of all its transfers; `near` has those from and to the stages next to it,
-    (into, out) each, whose links have the factors `link_before` and `link_after`.
+    (into, out) each. `links` has the factors of the links to the stage before, to the one after, and to
+    stages that are not known.
     """
+    link_before, link_after, unknown = links
     if factor == 0.0:
         return busy
     rest = max(0.0, into - near[0] - near[2])
@@ -211,26 +261,35 @@ def linked_load(busy, into, out, near, link_before, link_after, unknown, factor,
 
 
 @njit(cache=True, inline="always")
-def list_states(  # type: ignore[no-untyped-def]
-    value, floor, limit, left, stride, hop, dominance, capacity, least_in_flight, least_versions,
-    reached, worthy, least, widest, lightest,
-):  # fmt: skip
-    """List the useful states of an ideal, and the `least` value of pipelines that extend each.
+def list_states(value, floor, limit, states, capacity, fewest, room):  # type: ignore[no-untyped-def]
+    """List the useful states of an ideal; return their number, and what their next stage may leave.
 
     A state is useless if another one reaches the same ideal with fewer devices and no larger value, or no
-    value above the floor. Returned are the number of states, and the largest weight that their next stage
-    may leave; written are, for each kind, the largest number of replicas, and the fewest samples and
-    versions of weights that a stage must hold.
+    value above the floor.
+
+    Parameters
+    ----------
+    value, floor, limit
+        Shape (S,): the values of the states; up to the floor they count as equal, above the limit as none.
+    states, capacity
+        The devices by state, and shape (S,): what those that it leaves can take.
+    fewest
+        Two of shape (S, K): the fewest samples in flight and versions of weights by state.
+    room
+        Is written: a :class:`UsefulStates`.
     """
-    states, kinds = left.shape
+    reached, worthy, least = room.reached, room.worthy, room.least
+    widest, lightest, left, stride = room.widest, room.lightest, states.left, states.stride
+    least_in_flight, least_versions = fewest
+    count_of_states, kinds = left.shape
     count, target = 0, -1.0
     widest[:] = 0
     lightest[:] = np.inf
     reached[:] = np.inf  # smallest value with which fewer devices reach the ideal
-    for s in range(states):
+    for s in range(count_of_states):
         mine = max(value[s], floor)
         fewer = reached[s]
-        good = mine <= limit and not (dominance and fewer <= mine)
+        good = mine <= limit and not (states.dominance and fewer <= mine)
         for k in range(kinds):
             if left[s, k] > 0:
                 t = s + stride[k]
@@ -239,7 +298,7 @@ def list_states(  # type: ignore[no-untyped-def]
                     widest[k] = max(widest[k], left[s, k])
                     lightest[k, 0] = min(lightest[k, 0], least_in_flight[s, k])
                     lightest[k, 1] = min(lightest[k, 1], least_versions[s, k])
-                    target = max(target, capacity[t + hop])
+                    target = max(target, capacity[t + states.hop])
         if good:
             worthy[count], least[count] = s, mine
             count += 1

@@ -14,7 +14,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._fill_core import list_states
+from partitioner.methods.dp._fill_core import UsefulStates, list_states
 from partitioner.methods.dp._passes_core import (
     INTO,
     LEAVING,
@@ -104,8 +104,8 @@ class PassTally(NamedTuple):
         Shape (3, K): its loads in both passes, and their sum.
     layers, touching
         How often each layer is in the stage; how many neighbours of a supernode are in the ideal.
-    worthy, least, widest
-        See :func:`partitioner.methods.dp._fill_core.list_states`.
+    useful
+        The states that reach the ideal at which it begins.
     at
         Shape (2,): how many states are worthy, and how many supernodes outside the ideal share an edge with
         it.
@@ -122,9 +122,7 @@ class PassTally(NamedTuple):
     load: Floats
     layers: Ints
     touching: Ints
-    worthy: Ints
-    least: Floats
-    widest: Ints
+    useful: UsefulStates
     at: Ints
 
 
@@ -144,7 +142,7 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     )
     wanted = False
     for k in range(len(terms.memory)):
-        within = kept and tally.widest[k] > 0 and size[depth + 1] <= terms.memory[k]
+        within = kept and tally.useful.widest[k] > 0 and size[depth + 1] <= terms.memory[k]
         least_total = 0.0
         for w in range(2):
             compute[depth + 1, w, k] = compute[depth, w, k] + costs.work[w, k, v]
@@ -212,7 +210,7 @@ def extend(tally, start, end, depth):  # type: ignore[no-untyped-def]
                 if w != number and load[w, k] + spec.growth[w, k, easy] > limits[w]:
                     room = np.inf
         for i in range(tally.at[COUNT]):
-            before, least = tally.worthy[i], tally.least[i]
+            before, least = tally.useful.worthy[i], tally.useful.least[i]
             state = before + states.stride[k]
             if states.left[before, k] > 0 and spec.remaining[end] <= spec.capacity[state] and room > least:
                 largest = max(least, mine)
@@ -248,15 +246,17 @@ def sweep(lattice, terms, states, spec, table, first, budget):  # type: ignore[n
     costs, limits, parent, added = terms.costs, terms.limits, lattice.parent, lattice.added
     ideals, count_of_states = len(parent), len(spec.capacity)
     nodes, kinds = len(terms.size), len(terms.memory)
-    nothing, reached = np.zeros(states.left.shape, np.float64), np.empty(count_of_states, np.float64)
-    lightest, path = np.empty((kinds, 2), np.float64), new_path(nodes)
+    nothing, path = np.zeros(states.left.shape, np.float64), new_path(nodes)
+    useful = UsefulStates(
+        np.empty(count_of_states, np.float64), np.empty(count_of_states, np.int64),
+        np.empty(count_of_states, np.float64), np.empty(kinds, np.int64), np.empty((kinds, 2), np.float64),
+    )  # fmt: skip
     tally = PassTally(
         terms, states, spec, table, new_nets(nodes, len(costs.pins)),
         np.zeros((nodes + 2, 2, kinds), np.float64), np.zeros(nodes + 2, np.float64),
         np.zeros((nodes + 2, 4), np.int64), np.empty((3, kinds), np.float64),
         np.zeros(limits.layer.max() + 1 if len(limits.layer) else 0, np.int64), np.zeros(nodes, np.int64),
-        np.empty(count_of_states, np.int64), np.empty(count_of_states, np.float64), np.empty(kinds, np.int64),
-        np.zeros(2, np.int64),
+        useful, np.zeros(2, np.int64),
     )  # fmt: skip
     covered = np.zeros(nodes, np.bool_)  # by the current ideal, while its frontier is counted
     steps, place = 0, 0
@@ -264,9 +264,8 @@ def sweep(lattice, terms, states, spec, table, first, budget):  # type: ignore[n
         if steps > budget:
             return start, steps
         count, target = list_states(
-            table.value[start], spec.floor, spec.limits[spec.least], states.left, states.stride, 0,
-            states.dominance, spec.capacity, nothing, nothing,
-            reached, tally.worthy, tally.least, tally.widest, lightest,
+            table.value[start], spec.floor, spec.limits[spec.least], states, spec.capacity,
+            (nothing, nothing), useful,
         )  # fmt: skip
         if count == 0:
             continue

@@ -155,31 +155,37 @@ def is_new(held, used, key, i, words, closed):
     return True
 
 
-@njit(cache=True)
-def find_place(held, used, kind, real, key, sets, uses, k, figures, mixed, slots, count):
+@njit(cache=True, inline="always")
+def find_place(new, sets, uses, k, figures, mixed, slots, count):
     """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if dominated.
+
+    `sets`, `uses`, `k`, `figures` and `mixed` are what the columns `held`, `used`, `kind`, `real` and the
+    last one of `key` say of the chains that are `new`.
 
     Chains are compared if they have the same supernodes, devices and kind of the last stage, and if that kind
     pays for transfers, the same last stage. Then the one with less time and memory dominates.
     """
-    mask = len(slots) - 1
+    mask, place = len(slots) - 1, count
     slot = mixed & mask
     while slots[slot] >= 0:
         j = slots[slot]
         slot = (slot + 1) & mask
-        same = key[j, 2] == mixed and kind[j] == k
+        same = new.key[j, 2] == mixed and new.kind[j] == k
         if same:
             for each in range(len(sets)):
-                same = same and held[j, each] == sets[each]
+                same = same and new.held[j, each] == sets[each]
             for other in range(len(uses)):
-                same = same and used[j, other] == uses[other]
+                same = same and new.used[j, other] == uses[other]
         if same:
-            if real[j, BUSY] <= figures[BUSY] and real[j, SIZE] <= figures[SIZE]:
-                return -1
-            if real[j, BUSY] >= figures[BUSY] and real[j, SIZE] >= figures[SIZE]:
-                return j
-    slots[slot] = count
-    return count
+            if new.real[j, BUSY] <= figures[BUSY] and new.real[j, SIZE] <= figures[SIZE]:
+                place = -1
+                break
+            if new.real[j, BUSY] >= figures[BUSY] and new.real[j, SIZE] >= figures[SIZE]:
+                place = j
+                break
+    if place == count:
+        slots[slot] = count
+    return place
 
 
 @njit(cache=True, nogil=True)
@@ -250,14 +256,15 @@ def list_openings(net, bar, old, i, ready, readies, choice, choices):
     return choices
 
 
-@njit(cache=True)
-def add_transfers(net_start, net_of, pin_start, pin, source, costs, held, i, begun_at, v, figures):
+@njit(cache=True, inline="always")
+def add_transfers(net, costs, held, i, begun_at, v, figures):
     """Add the nets of `v` to the transfers of the last stage of chain `i`.
 
     The supernodes of its closed stages are in the words of `held` from `begun_at` on.
     """
-    for e in range(net_start[v], net_start[v + 1]):
-        each = net_of[e]
+    pin_start, pin, source = net.pin_start, net.pin, net.source
+    for e in range(net.net_start[v], net.net_start[v + 1]):
+        each = net.net[e]
         inside, before, pins = 0, 0, pin_start[each + 1] - pin_start[each]
         for p in range(pin_start[each], pin_start[each + 1]):
             word, bit = pin[p] // BITS, pin[p] % BITS
@@ -388,7 +395,6 @@ def expand(net, bar, old, span, new, count, tables, last_level):
     communication, code = net.communication, net.code
     threshold, weight, capacity = bar.load, bar.weight, bar.capacity
     time_price, memory_price, by_set, costs = bar.time_price, bar.memory_price, bar.rows, bar.cost
-    net_start, net_of, pin_start, pin, source = net.net_start, net.net, net.pin_start, net.pin, net.source
     before_start, before, after_start, after = net.before_start, net.before, net.after_start, net.after
     held, used, kind, real, key = old.held, old.used, old.kind, old.real, old.key
     held_by, used_by, kind_by, real_by, key_by = new.held, new.used, new.kind, new.real, new.key
@@ -429,9 +435,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
                 figures[SIZE] += sizes[v]
             if factor[k] > 0.0:
                 begun_at = 0 if opened else 2 * words
-                add_transfers(
-                    net_start, net_of, pin_start, pin, source, costs, held, i, begun_at, v, figures
-                )  # fmt: skip
+                add_transfers(net, costs, held, i, begun_at, v, figures)
             load, least = growing_load(
                 figures[BUSY], figures[INTO], figures[OUT], figures[STAY], factor[k], communication
             )
@@ -462,9 +466,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             mixed = (mixed ^ (mixed >> 31) ^ k) * SPREAD
             mixed ^= mixed >> 31
             add_supernode(before_start, before, after_start, after, sets, v, words)
-            place = find_place(
-                held_by, used_by, kind_by, real_by, key_by, sets, uses, k, figures, mixed, slots, count
-            )  # fmt: skip
+            place = find_place(new, sets, uses, k, figures, mixed, slots, count)
             if place < 0:
                 continue
             count = max(count, place + 1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._crossing_core import list_crossing
+from partitioner.methods.dp._crossing_core import STAMP, list_crossing
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.lattice import first_later_cover, mark
 from partitioner.problem.arrays import Floats, Ints
@@ -22,7 +22,7 @@ from partitioner.problem.arrays import Floats, Ints
 SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = range(8)  # columns of sums
 NODES, PINNED, LAYERS, NEAR = range(4)  # columns of numbers
 IN_BEFORE, OUT_BEFORE = range(2)  # columns of sure transfers
-PLACE, DEPTH, FRONTIER, STAMP = range(4)  # places in `StageWalk.at`
+PLACE, DEPTH, FRONTIER = range(3)  # places in `StageWalk.at`, before `STAMP`
 NOWHERE, LISTED = -1, -1
 BLOCK = 256  # stages in the buffer
 
@@ -169,8 +169,8 @@ def _begin(lattice, model, walk, start):  # type: ignore[no-untyped-def]
         for v in range(len(walk.touching)):
             frontier += walk.touching[v] > 0 and not walk.placed[v]
     if ends.linked:
-        mark_nets(costs.net_start, costs.net, walk.near, ends.one_below[place], False)
-        mark_nets(costs.net_start, costs.net, walk.near, ends.one_below[start], True)
+        mark_nets(costs, walk.near, ends.one_below[place], False)
+        mark_nets(costs, walk.near, ends.one_below[start], True)
     walk.at[PLACE], walk.at[DEPTH], walk.at[FRONTIER] = start, 0, frontier
     walk.cursor[0], walk.end[0] = lattice.start[start], lattice.start[start + 1]
     walk.blocked[0] = 0.0
@@ -204,8 +204,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     costs, ends, memory_model, limits = model.costs, model.ends, model.memory, model.limits
     work, transfer_factor, communication = costs.work, costs.transfer_factor, costs.communication
-    net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
-    enter, leave, weights, bandwidth = costs.enter, costs.leave, costs.weights, costs.bandwidth
+    weights, bandwidth = costs.weights, costs.bandwidth
     sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
     workspaces, memory = memory_model.workspace, memory_model.memory
     layer_start, layer_of, by_layers = limits.layer_start, limits.layer, limits.by_layers
@@ -220,7 +219,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
     inside, before, near, layers = walk.inside, walk.before, walk.near, walk.layers
     touching, held, stage, load = walk.touching, walk.held, walk.stage, walk.load
     linked, listed, upper = ends.linked, ends.listed, ends.upper
-    kinds, room = len(memory), len(rows.crossing) - len(pins)
+    kinds, room = len(memory), len(rows.crossing) - len(costs.pins)
     depth, frontier = walk.at[DEPTH], walk.at[FRONTIER]
     below = ends.one_below[start] if linked else NOWHERE
     count, steps = 0, 0
@@ -233,7 +232,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
             if depth >= 0:
                 v = node[cursor[depth] - 1]
                 held[v] = False
-                remove_nets(net_start, net_of, inside, v)
+                remove_nets(costs, inside, v)
                 remove_layers(layer_start, layer_of, layers, v, by_layers)
             continue
         cursor[depth] = e + 1
@@ -242,11 +241,9 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
             continue
         steps += 1
         held[v] = True
-        add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth)
+        add_nets(costs, before, inside, v, sums, depth)
         if linked:
-            add_sure(
-                net_start, net_of, pins, source, enter, leave, inside, near, below, upper, v, sure, depth
-            )  # fmt: skip
+            add_sure(costs, inside, near, below, upper, v, sure, depth)
         add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
         add_numbers(limits.nodes, limits.pinned, touching, v, number, depth)
         add_layers(layer_start, layer_of, layers, v, by_layers, number, depth)
@@ -274,7 +271,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
             passed = np.inf
         if not possible:
             held[v] = False
-            remove_nets(net_start, net_of, inside, v)
+            remove_nets(costs, inside, v)
             remove_layers(layer_start, layer_of, layers, v, by_layers)
             blocked[depth] = passed
             continue
@@ -296,23 +293,12 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
         if offered and linked:
             rows.near[count, 0], rows.near[count, 1] = sure[depth + 1, 0], sure[depth + 1, 1]
             rows.near[count, 2], rows.near[count, 3] = sure_after(
-                net_start,
-                net_of,
-                pins,
-                source,
-                enter,
-                leave,
-                inside,
-                held,
-                near,
-                ends.one_above[ideal],
-                upper,
-            )
+                costs, inside, held, near, ends.one_above[ideal], upper
+            )  # fmt: skip
         if offered and listed:
             walk.at[STAMP] += 1
             rows.first[count + 1] = rows.first[count] + list_crossing(
-                net_start, net_of, pins, source, enter, leave, ends, inside, held, walk.placed, walk.seen,
-                walk.at[STAMP], stage, depth + 1, start, ideal, rows.crossing[rows.first[count] :],
+                costs, ends, walk, depth + 1, start, ideal, rows.crossing[rows.first[count] :]
             )  # fmt: skip
         blocked[depth + 1] = blocked[depth]
         blocked[depth] = passed
@@ -400,10 +386,11 @@ def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[
 
 
 @njit(cache=True, inline="always")
-def add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth):  # type: ignore[no-untyped-def]
+def add_nets(costs, before, inside, v, sums, depth):  # type: ignore[no-untyped-def]
     """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1."""
+    net_of, pins, source, enter, leave = costs.net, costs.pins, costs.source, costs.enter, costs.leave
     into, out, stay = sums[depth, INTO], sums[depth, LEAVING], sums[depth, STAYING]
-    for i in range(net_start[v], net_start[v + 1]):
+    for i in range(costs.net_start[v], costs.net_start[v + 1]):
         net = net_of[i]
         inside[net] += 1
         if inside[net] == 1:
@@ -422,53 +409,53 @@ def add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, s
 
 
 @njit(cache=True, inline="always")
-def remove_nets(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
+def remove_nets(costs, inside, v):  # type: ignore[no-untyped-def]
     """Remove `v` from the nets of the stage."""
-    for i in range(net_start[v], net_start[v + 1]):
-        inside[net_of[i]] -= 1
+    for i in range(costs.net_start[v], costs.net_start[v + 1]):
+        inside[costs.net[i]] -= 1
 
 
 @njit(cache=True, inline="always")
-def add_sure(net_start, net_of, pins, source, enter, leave, inside, near, below, upper, v, sure, depth):  # type: ignore[no-untyped-def]
+def add_sure(costs, inside, near, below, upper, v, sure, depth):  # type: ignore[no-untyped-def]
     """Add the transfers of `v` from and to the stage before, and write their costs at `depth` + 1.
 
     `inside` already counts `v`. `below` is a supernode that the stage before holds, and `near` marks its
     nets. If values are upper bounds, a tensor that leaves counts only if there is no other reader.
     """
-    into, out = sure[depth, IN_BEFORE], sure[depth, OUT_BEFORE]
-    for i in range(net_start[v], net_start[v + 1]):
-        net = net_of[i]
+    source, into, out = costs.source, sure[depth, IN_BEFORE], sure[depth, OUT_BEFORE]
+    for i in range(costs.net_start[v], costs.net_start[v + 1]):
+        net = costs.net[i]
         if near[net]:
             if inside[net] == 1 and source[net] == below:
-                into += enter[net]
-            if source[net] == v and (not upper or pins[net] == 2):
-                out += leave[net]
+                into += costs.enter[net]
+            if source[net] == v and (not upper or costs.pins[net] == 2):
+                out += costs.leave[net]
     sure[depth + 1, IN_BEFORE], sure[depth + 1, OUT_BEFORE] = into, out
 
 
 @njit(cache=True, inline="always")
-def sure_after(net_start, net_of, pins, source, enter, leave, inside, held, near, above, upper):  # type: ignore[no-untyped-def]
+def sure_after(costs, inside, held, near, above, upper):  # type: ignore[no-untyped-def]
     """Return the costs of transfers from and to the next stage, which holds the supernode `above`.
 
     `held` says which supernodes the stage holds. What :func:`add_sure` counts is left out.
     """
-    into, out = 0.0, 0.0
+    source, into, out = costs.source, 0.0, 0.0
     if above == NOWHERE:
         return into, out
-    for i in range(net_start[above], net_start[above + 1]):
-        net = net_of[i]
+    for i in range(costs.net_start[above], costs.net_start[above + 1]):
+        net = costs.net[i]
         if inside[net] == 0:
             continue
         if source[net] == above:
-            into += enter[net]
-        elif held[source[net]] and not near[net] and (not upper or pins[net] == 2):
-            out += leave[net]
+            into += costs.enter[net]
+        elif held[source[net]] and not near[net] and (not upper or costs.pins[net] == 2):
+            out += costs.leave[net]
     return into, out
 
 
 @njit(cache=True)
-def mark_nets(net_start, net_of, near, v, value):  # type: ignore[no-untyped-def]
+def mark_nets(costs, near, v, value):  # type: ignore[no-untyped-def]
     """Set `near` to a value for the nets of a supernode, if there is one."""
     if v != NOWHERE:
-        for i in range(net_start[v], net_start[v + 1]):
-            near[net_of[i]] = value
+        for i in range(costs.net_start[v], costs.net_start[v + 1]):
+            near[costs.net[i]] = value

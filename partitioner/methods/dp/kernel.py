@@ -4,17 +4,39 @@
 of counts by kind in mixed radix. From every ideal the walk adds one supernode at a time, and so meets
 every larger ideal once and knows the load of the difference.
 
-The helpers take plain arrays and are inlined, because passing a tuple of arrays to a compiled function
-takes more time than the function itself.
+The helpers are inlined, because passing a tuple of arrays to a compiled function takes more time than the
+function itself.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp.lattice import first_later_cover
+from partitioner.problem.arrays import Bools, Floats, Ints
+
+
+class ChainMoves(NamedTuple):
+    """Room for the useful moves (kind, next state) from an ideal: M moves at most.
+
+    Parameters
+    ----------
+    reached
+        Shape (S,): the smallest load with which fewer devices reach the ideal.
+    move, least
+        Shapes (M, 2) and (M,): kind and next state, and the largest load of the chain before the move.
+    useful
+        Shape (K,): whether a move is to a device of the kind.
+    """
+
+    reached: Floats
+    move: Ints
+    least: Floats
+    useful: Bools
 
 
 @njit(cache=True)
@@ -40,17 +62,14 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     parent, added = lattice.parent, lattice.added
     work, sizes, memory = model.work, model.size, model.memory
     transfer_factor, communication = model.transfer_factor, model.communication
-    net_start, net_of = model.net_start, model.net
-    pins, cost, source = model.pins, model.cost, model.source
-    threshold, floor, following = search.threshold, search.floor, search.following
-    capacity, remaining, above = search.capacity, search.remaining, search.above
+    threshold, capacity = search.threshold, search.capacity
+    remaining, above = search.remaining, search.above
     growth, easiest = search.growth, search.easiest
     value, origin, kind = table.value, table.origin, table.kind
     ideals, nodes, kinds = len(parent), len(sizes), len(memory)
-    reached = np.empty(len(capacity), np.float64)
-    moves = np.empty((len(capacity) * kinds, 2), np.int64)
-    least = np.empty(len(capacity) * kinds, np.float64)
+    move, least = np.empty((len(capacity) * kinds, 2), np.int64), np.empty(len(capacity) * kinds)
     useful = np.empty(kinds, np.bool_)
+    moves = ChainMoves(np.empty(len(capacity)), move, least, useful)
     load = np.empty(kinds, np.float64)
     cursor = np.empty(nodes + 2, np.int64)
     end = np.empty(nodes + 2, np.int64)
@@ -58,18 +77,16 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     compute = np.zeros((nodes + 2, kinds), np.float64)
     size = np.zeros(nodes + 2, np.float64)
     transfer = np.zeros((nodes + 2, 3), np.float64)  # in, out, and nets that stay cut
-    inside = np.zeros(len(pins), np.int64)
-    before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
+    inside = np.zeros(len(model.pins), np.int64)
+    before = np.zeros(len(model.pins), np.int64)  # pins inside the ideal `place`
     place, steps = 0, 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
-        count, target = list_moves(
-            value[start], threshold, floor, following, capacity, reached, moves, least, useful
-        )
+        count, target = list_moves(value[start], search, moves)
         if count == 0:
             continue
-        relocate(parent, added, net_start, net_of, before, place, start)
+        relocate(parent, added, model.net_start, model.net, before, place, start)
         place = start
         depth = 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
@@ -78,12 +95,12 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
             if e == end[depth] or blocked[depth] > target:
                 depth -= 1
                 if depth >= 0:
-                    take_from_stage(net_start, net_of, inside, node[cursor[depth] - 1])
+                    take_from_stage(model, inside, node[cursor[depth] - 1])
                 continue
             cursor[depth] = e + 1
             v, ideal = node[e], to[e]
             steps += 1
-            add_to_stage(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer)
+            add_to_stage(model, before, inside, v, depth, transfer)
             size[depth + 1] = size[depth] + sizes[v]
             possible = False
             for k in range(kinds):
@@ -99,18 +116,24 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
                     possible = True
             passed = max(blocked[depth], above[v])
             if not possible:
-                take_from_stage(net_start, net_of, inside, v)
+                take_from_stage(model, inside, v)
                 blocked[depth] = passed
                 continue
             if remaining[ideal] <= target:
+                # a stage is left out if it can take one more supernode without a larger load of any later
+                # stage, and without a load above the least of its chain: it is at most `room` then
                 for k in range(kinds):
                     easy = easiest[k, ideal]
                     fits = easy >= 0 and size[depth + 1] + sizes[easy] <= memory[k]
                     room = load[k] + growth[k, easy] if fits else np.inf
-                    offer(
-                        start, ideal, k, load[k], room, threshold, remaining[ideal], capacity,
-                        moves, count, least, value, origin, kind,
-                    )  # fmt: skip
+                    for m in range(count if load[k] <= threshold else 0):
+                        t = move[m, 1]
+                        if move[m, 0] == k and remaining[ideal] <= capacity[t] and room > least[m]:
+                            largest = max(least[m], load[k])
+                            if largest < value[ideal, t]:
+                                value[ideal, t] = largest
+                                origin[ideal, t] = start
+                                kind[ideal, t] = k
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed
             depth += 1
@@ -120,50 +143,31 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
 
 
 @njit(cache=True, inline="always")
-def list_moves(value, threshold, floor, following, capacity, reached, moves, least, useful):  # type: ignore[no-untyped-def]
-    """List the useful moves (kind, next state) from an ideal, and the `least` largest load that each has.
+def list_moves(value, search, moves):  # type: ignore[no-untyped-def]
+    """List the useful moves from an ideal of these values.
 
     A state is useless if another one reaches the same ideal with fewer devices and no larger load, or no
     load above the floor. Returned are the number of moves, and the largest weight that they may leave.
     """
+    following, reached, useful = search.following, moves.reached, moves.useful
     states, kinds = following.shape
     count, target = 0, -1.0
     useful[:] = False
     reached[:] = np.inf  # smallest load with which fewer devices reach the ideal
     for s in range(states):
-        mine = max(value[s], floor)
-        worthy = mine <= threshold and reached[s] > mine
+        mine = max(value[s], search.floor)
+        worthy = mine <= search.threshold and reached[s] > mine
         for k in range(kinds):
             t = following[s, k]
             if t >= 0:
                 reached[t] = min(reached[t], min(reached[s], mine))
                 if worthy:
-                    moves[count, 0], moves[count, 1] = k, t
-                    least[count] = mine
+                    moves.move[count, 0], moves.move[count, 1] = k, t
+                    moves.least[count] = mine
                     count += 1
                     useful[k] = True
-                    target = max(target, capacity[t])
+                    target = max(target, search.capacity[t])
     return count, target
-
-
-@njit(cache=True, inline="always")
-def offer(  # type: ignore[no-untyped-def]
-    start, end, k, load, room, threshold, remains, capacity, moves, count, least, value, origin, kind
-):
-    """Write the stage from ideal `start` to ideal `end` on kind `k` to the table for the moves that allow it.
-
-    A stage is left out if it can take one more supernode without a larger load of any later stage and
-    without a load above the `least` of its chain (with that supernode its load is at most `room`).
-    """
-    if load <= threshold:
-        for m in range(count):
-            t = moves[m, 1]
-            if moves[m, 0] == k and remains <= capacity[t] and room > least[m]:
-                largest = max(least[m], load)
-                if largest < value[end, t]:
-                    value[end, t] = largest
-                    origin[end, t] = start
-                    kind[end, t] = k
 
 
 @njit(cache=True, inline="always")
@@ -186,10 +190,11 @@ def relocate(parent, added, row_start, item, count, place, start):  # type: igno
 
 
 @njit(cache=True, inline="always")
-def add_to_stage(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
+def add_to_stage(model, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
     """Add `v` to the stage and write the transfers of the stage at `depth` + 1."""
+    net_of, pins, cost, source = model.net, model.pins, model.cost, model.source
     into, out, stay = transfer[depth, 0], transfer[depth, 1], transfer[depth, 2]
-    for i in range(net_start[v], net_start[v + 1]):
+    for i in range(model.net_start[v], model.net_start[v + 1]):
         net = net_of[i]
         inside[net] += 1
         if inside[net] == 1:
@@ -208,7 +213,7 @@ def add_to_stage(net_start, net_of, pins, cost, source, before, inside, v, depth
 
 
 @njit(cache=True, inline="always")
-def take_from_stage(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
+def take_from_stage(model, inside, v):  # type: ignore[no-untyped-def]
     """Take `v` from the stage again."""
-    for i in range(net_start[v], net_start[v + 1]):
-        inside[net_of[i]] -= 1
+    for i in range(model.net_start[v], model.net_start[v + 1]):
+        inside[model.net[i]] -= 1

@@ -126,11 +126,12 @@ def ideal_lattice(
     node = np.empty(8 * ROOM + problem.n, np.int32)
     to, inside = np.empty_like(node), np.zeros(problem.n, np.bool_)
     start[1], node[: len(entries)] = len(entries), entries
-    rows, limits = (before.start, before.items, after.start, after.items), (max_ideals, max_covers)
+    rows = PrecedenceRows(before.start, before.items, after.start, after.items)
     at = np.array([1, 0, 1, 0, 0])
     state = PAUSED
     while state == PAUSED and not ended():
-        state = _enumerate(*rows, start, node, to, parent, added, inside, at, at[0] + SLICE, *limits)
+        arrays = LatticeArrays(start, node, to, parent, added, inside)
+        state = _enumerate(rows, arrays, at, at[0] + SLICE, max_ideals, max_covers)
         count = at[0]
         if count == len(parent):
             start, parent, added = _grown(start), _grown(parent), _grown(added)
@@ -147,18 +148,36 @@ def _grown(array: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((array, np.empty_like(array)))
 
 
+class PrecedenceRows(NamedTuple):
+    """Rows over supernodes: those that come directly before each, and directly after it."""
+
+    before_start: Ints
+    before: Ints
+    after_start: Ints
+    after: Ints
+
+
+class LatticeArrays(NamedTuple):
+    """A lattice that is being made, see :class:`Lattice`, and shape (n,): what the current ideal holds."""
+
+    start: Ints
+    node: Ints32
+    to: Ints32
+    parent: Ints32
+    added: Ints32
+    inside: NDArray[np.bool_]
+
+
 @njit(cache=True, nogil=True)
-def _enumerate(  # type: ignore[no-untyped-def]
-    before_start, before, after_start, after,
-    start, node, to, parent, added, inside, at, pause, max_ideals, max_covers,
-):  # fmt: skip
+def _enumerate(rows, arrays, at, pause, max_ideals, max_covers):  # type: ignore[no-untyped-def]
     """Continue from `at` until there are `pause` ideals, or all of them, or arrays are full, or over a limit.
 
     An array that a kernel returns is made by Python code, in which an exception of a signal handler is lost.
     So the arrays are arguments, and `at` holds the number of ideals, the begin and end of the level, the
     ideal to continue with, and its cover.
     """
-    n = len(before_start) - 1
+    start, node, to, parent, added, inside = arrays
+    n = len(rows.before_start) - 1
     count, level, level_end, ideal, e = at[0], at[1], at[2], at[3], at[4]
     while level < count:
         while ideal < level_end:  # make the ideals whose parent this one is
@@ -171,10 +190,7 @@ def _enumerate(  # type: ignore[no-untyped-def]
                         mark(ideal, False, parent, added, inside)
                         at[0], at[1], at[2], at[3], at[4] = count, level, level_end, ideal, e
                         return OVER if count == max_ideals else PAUSED
-                    end = _covers_of_child(
-                        ideal, v, start, node, start[count], inside,
-                        before_start, before, after_start, after,
-                    )  # fmt: skip
+                    end = _covers_of_child(rows, arrays, ideal, v, start[count])
                     if end > max_covers:
                         return OVER
                     to[e] = count
@@ -197,19 +213,18 @@ def _enumerate(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _covers_of_child(  # type: ignore[no-untyped-def]
-    ideal, v, start, node, end, inside, before_start, before, after_start, after
-):
+def _covers_of_child(rows, arrays, ideal, v, end):  # type: ignore[no-untyped-def]
     """Write the supernodes that can follow `ideal` + `v`, ascending; return the end of their list."""
+    start, node, inside, before = arrays.start, arrays.node, arrays.inside, rows.before
     first = end
     for e in range(start[ideal], start[ideal + 1]):
         if node[e] != v:
             node[end] = node[e]
             end += 1
-    for a in range(after_start[v], after_start[v + 1]):
-        w = after[a]
+    for a in range(rows.after_start[v], rows.after_start[v + 1]):
+        w = rows.after[a]
         ready = True
-        for b in range(before_start[w], before_start[w + 1]):
+        for b in range(rows.before_start[w], rows.before_start[w + 1]):
             if before[b] != v and not inside[before[b]]:
                 ready = False
                 break

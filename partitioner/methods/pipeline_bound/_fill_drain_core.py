@@ -91,13 +91,15 @@ def add_onward(forwards, backwards, behind, forward, backward, found):  # type: 
 
 
 @njit(cache=True)
-def keep(table, ideal, state, value, label, whole, close, start, slot, kind, copies):  # type: ignore[no-untyped-def]
+def keep(table, rule, ideal, state, value, label, last):  # type: ignore[no-untyped-def]
     """Keep the least time of a sample and the labels of stages that hold an ideal on the devices of a state.
 
     They are left out if those of a slot are no larger. If no slot is free, or one differs only by `close` in
     one direction, the slot that loses least gets the minima of both. `whole` is the number of the label of
-    the whole schedule, which says whose stages are remembered.
+    the whole schedule, which says whose stages are remembered: `last` is the last one, as the ideal and the
+    slot before it, and the kind and number of its devices.
     """
+    (whole, close), (start, slot, kind, copies) = rule, last
     used, chosen, least = table.used[ideal, state], -1, np.inf
     for i in range(used):
         above, below = difference(table.value[ideal, state, i], table.label[ideal, state, i], value, label)
@@ -152,7 +154,7 @@ WAYS = {
 
 
 @njit(cache=True, inline="always")
-def longest_path(way, count, ahead, before, behind, load, busy, longer, exchange):  # type: ignore[no-untyped-def]
+def longest_path(way, count, ahead, around, load, busy, longer, exchange):  # type: ignore[no-untyped-def]
     """Return a lower bound on the makespan of a schedule, by one of its stages.
 
     Parameters
@@ -162,8 +164,8 @@ def longest_path(way, count, ahead, before, behind, load, busy, longer, exchange
     count, ahead
         How many samples a device of the stage runs, and how many devices behind it there are for each of its
         own, rounded up.
-    before, behind
-        The time that the stages before and behind take for a sample.
+    around
+        The times that the stages before and behind take for a sample.
     load, busy
         The time that the stage takes for a sample, with transfers in parallel if they are, and without
         transfers if they are.
@@ -172,6 +174,7 @@ def longest_path(way, count, ahead, before, behind, load, busy, longer, exchange
     exchange
         The time of an exchange of weights.
     """
+    before, behind = around
     if way == STREAM:
         return before + behind + count * load
     found = before + count * load + (count - 1) * exchange
@@ -194,6 +197,14 @@ def add_labels(spec, devices, behind, times, load, found, room):  # type: ignore
     else:
         add_onward(forwards, backwards, behind, forward, backward, found)
     found[spec.whole] = max(found[spec.whole], spec.samples * load)
+
+
+class StageFigures(NamedTuple):
+    """What stages cost, what they hold, and the devices that they may have."""
+
+    costs: StageCosts
+    memory: MemoryModel
+    states: DeviceStates
 
 
 MOST, LESS = range(2)  # places in `MakespanTally.bounds`
@@ -262,7 +273,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
     turn = alone if not spec.turns else whole - parts[4] if in_row else forward + backward
     if in_row:  # a path that stays in a row has all transfers of its passes
         forward, backward, transfers = forward + parts[2], backward + parts[3], 0.0
-    added = 0
+    added, rule = 0, (spec.whole, spec.close)
     for i in range(tally.reached[0]):
         s = worthy[i]
         for r in range(1, states.left[s, k] + 1):
@@ -293,7 +304,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                 if counted:
                     total += alone if behind > 0 else turn
                     bound = longest_path(
-                        spec.way, own, ahead, before, behind, load, forward + backward,
+                        spec.way, own, ahead, (before, behind), load, forward + backward,
                         max(forward, backward), exchange,
                     )  # fmt: skip
                     if bound <= spec.limit and len(paths) > 0:
@@ -307,9 +318,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                             bound = max(bound, late + paths[len(spec.rows.forward)])
                 added += 1
                 if bound <= spec.limit:
-                    keep(
-                        table, ideal, t, total, paths, spec.whole, spec.close, start, slot, k, r
-                    )  # fmt: skip
+                    keep(table, rule, ideal, t, total, paths, (start, slot, k, r))
     return added
 
 
@@ -395,13 +404,13 @@ _walk = walk_of(_enter, _leave, _reach, _lost)
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, costs, memory_model, states, spec, table, outside, first, step, budget):  # type: ignore[no-untyped-def]
+def sweep(lattice, model, spec, table, outside, first, step, budget):  # type: ignore[no-untyped-def]
     """Add one stage to those that hold ideals `first`, `first` + `step`, ...
 
     Parameters
     ----------
-    lattice, costs, memory_model, states
-        See :mod:`partitioner.methods.dp.stages`.
+    lattice, model
+        The ideals, and the costs, memory and devices of stages: :class:`StageFigures`.
     spec, table
         See :mod:`partitioner.methods.pipeline_bound.paths`; the table is written if `step` is 1.
     outside
@@ -418,6 +427,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     tuple of int
         The next ideal to start with (the last one or -1 when done), and the steps walked.
     """
+    costs, memory_model, states = model
     parent, added = lattice.parent, lattice.added
     nodes, kinds, last = len(memory_model.size), len(memory_model.memory), len(parent) - 1
     in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
@@ -460,7 +470,7 @@ def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-
     sample of their stages.
     """
     left, stride = states.left, states.stride
-    count, target, least = 0, -1.0, np.inf
+    count, target, least, rule = 0, -1.0, np.inf, (spec.whole, spec.close)
     for s in range(len(left)):
         if table.used[ideal, s] == 0:
             continue
@@ -471,10 +481,8 @@ def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-
                 t = s + stride[k]
                 target = max(target, spec.capacity[t])
                 for i in range(table.used[ideal, s] if spec.idle else 0):
-                    keep(
-                        table, ideal, t, table.value[ideal, s, i], table.label[ideal, s, i], spec.whole,
-                        spec.close, ideal, i, k, 0,
-                    )  # fmt: skip
+                    label = table.label[ideal, s, i]
+                    keep(table, rule, ideal, t, table.value[ideal, s, i], label, (ideal, i, k, 0))
         worthy[count] = s
         count += 1
     return count, target, least

@@ -21,7 +21,7 @@ from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node, relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS, sweep
+from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS, StageFigures, sweep
 from partitioner.methods.pipeline_bound.paths import (
     MakespanSpec,
     MakespanTable,
@@ -365,14 +365,12 @@ class FillDrain:
         """Sweep the lattice from an ideal on; return False if the run must end before."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
         costs = costs._replace(made=self.problem.nets.made, read=read_of_node(self.problem))
+        model = StageFigures(costs, self.tables.model.memory, self.tables.space.states)
         while 0 <= first < last:
             self.ended = self.settings.expired or self.steps > MOST_STEPS
             if self.ended:
                 return False
-            first, steps = sweep(
-                self.lattice, costs, self.tables.model.memory, self.tables.space.states, spec, table, outside,
-                first, step, SLICE,
-            )  # fmt: skip
+            first, steps = sweep(self.lattice, model, spec, table, outside, first, step, SLICE)
             self.steps += steps
         return True
 
