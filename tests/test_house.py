@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,38 @@ SMALL = {  # to become sections of their importers: an entry that is no longer n
     "partitioner.integrations.torch.profiling.outputs",
     "partitioner.methods.baselines.single_device",
     "partitioner.methods.solvers.backends.highs",
+}
+MOST_ARGUMENTS = 8  # of a kernel: arrays that belong together are a record
+MOST_CODE, MOST_KERNEL_CODE = 60, 200  # lines of a function, and of a kernel, without comments and docstrings
+MANY_ARGUMENTS = {  # kernels to be given records: an entry that is no longer needed fails
+    "partitioner.methods.exact_makespan.search.search",
+    "partitioner.methods.ip.cover_pricing.best_set",
+    "partitioner.methods.latency.kernel.anneal._is_torn",
+    "partitioner.methods.latency.kernel.anneal.anneal",
+    "partitioner.methods.latency.kernel.anneal.gather",
+    "partitioner.methods.latency.kernel.anneal.propose",
+    "partitioner.methods.latency.kernel.tracking.recost",
+    "partitioner.methods.latency.kernel.tracking.shift",
+    "partitioner.methods.latency.kernel.tracking.span",
+    "partitioner.methods.latency.sequence.beam.find_next",
+    "partitioner.methods.latency.sequence.beam.make_room",
+    "partitioner.methods.latency.sequence.beam.run_alone",
+    "partitioner.methods.latency.sequence.beam.settle",
+    "partitioner.methods.latency.sequence.sequence_table.enter",
+    "partitioner.methods.latency.sequence.sequence_table.leave",
+    "partitioner.methods.latency.sequence.sequence_table.run_nodes",
+    "partitioner.methods.latency.sequence.sequence_table.sweep",
+    "partitioner.methods.local_search.kernel._grow",
+    "partitioner.methods.local_search.kernel.follow",
+    "partitioner.methods.local_search.kernel.propose",
+    "partitioner.methods.local_search.kernel.shift",
+    "partitioner.methods.placers.celeritas._best_breaks",
+    "partitioner.methods.placers.windows._gather",
+    "partitioner.methods.virtual_stages.bound_pairs.pair_step",
+    "partitioner.methods.virtual_stages.kernel.next_device",
+    "partitioner.methods.virtual_stages.kernel.path_ends",
+    "partitioner.methods.virtual_stages.model.stage_transfers",
+    "partitioner.schedule.kernel.run",
 }
 ORDER = (
     ("base",),
@@ -178,6 +210,40 @@ def repeated_lists(trees: Trees) -> list[str]:
     return [what for what, times in listed.items() if times > 1]
 
 
+def functions(trees: Trees) -> Iterator[tuple[str, ast.FunctionDef, bool]]:
+    """Yield the name of every function with its module's, the function, and whether it is a kernel."""
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                compiled = any("njit" in ast.unparse(each) for each in node.decorator_list)
+                yield f"{name}.{node.name}", node, compiled
+
+
+def kernels_of_many_arguments(trees: Trees) -> set[str]:
+    """Return the kernels with more arguments than a reader keeps apart."""
+    return {
+        name for name, node, kernel in functions(trees) if kernel and len(node.args.args) > MOST_ARGUMENTS
+    }
+
+
+def too_long(trees: Trees) -> list[str]:
+    """Return the functions with more lines of code than their kind may have."""
+    return [
+        name
+        for name, node, kernel in functions(trees)
+        if code_lines(node) > (MOST_KERNEL_CODE if kernel else MOST_CODE)
+    ]
+
+
+def code_lines(node: ast.FunctionDef) -> int:
+    """Return the number of lines of a function's body in which code begins or ends."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    parts = [
+        part for statement in body for part in ast.walk(statement) if isinstance(part, ast.expr | ast.stmt)
+    ]
+    return len({line for part in parts for line in (part.lineno, part.end_lineno)})
+
+
 def without_docstring(trees: Trees) -> list[str]:
     """Return the modules that do not say what they hold."""
     return [name for name, tree in trees.items() if not ast.get_docstring(tree)]
@@ -201,6 +267,11 @@ def test_no_circle_of_imports(trees: Trees) -> None:
 def test_folders_of_methods_import_in_one_direction(trees: Trees) -> None:
     """A bound does not import the search that uses it: of two folders at most one imports the other."""
     assert importing_each_other(trees) == BOTH_WAYS
+
+
+def test_kernels_take_few_arguments(trees: Trees) -> None:
+    """What a kernel reads and writes is a few records with names, not a row of arrays."""
+    assert kernels_of_many_arguments(trees) == MANY_ARGUMENTS
 
 
 def test_every_package_has_a_docstring() -> None:
@@ -291,11 +362,35 @@ BROKEN: tuple[tuple[Check, dict[str, str], object], ...] = (
     ),
     (repeated_lists, {GRAPH: f"A = {SHAPES}", SOLVE: f"B = {[*SHAPES, 'other']}"}, ["splits"]),
     (repeated_lists, {GRAPH: f"A = {SCHEDULES}\nB = (*A, 'other')", SOLVE: "C = ('gpipe', '1f1b')"}, []),
+    (
+        kernels_of_many_arguments,
+        {
+            GRAPH: "@njit(cache=True)\ndef f(a, b, c, d, e, f, g, h, i): ...\n"
+            "@njit(cache=True)\ndef g(a, b, c, d, e, f, g, h): ...\n"
+            "def h(a, b, c, d, e, f, g, h, i): ..."
+        },
+        {f"{GRAPH}.f"},
+    ),
+    (
+        too_long,
+        {
+            GRAPH: "def f():\n" + "    a = 1\n" * 61,
+            SOLVE: "@njit()\ndef f():\n"
+            + "    a = 1\n" * 200
+            + "def g():\n"
+            + "    # note\n    a = 1\n" * 60,
+        },
+        [f"{GRAPH}.f"],
+    ),
     (without_docstring, {GRAPH: "a = 1", SOLVE: '"""Solve."""'}, [GRAPH]),
 )
 
 
-WITH_EXCEPTIONS = (circles, importing_each_other)  # each has a test of its own above
+WITH_EXCEPTIONS = (
+    circles,
+    importing_each_other,
+    kernels_of_many_arguments,
+)  # each has a test of its own above
 
 
 @pytest.mark.parametrize(

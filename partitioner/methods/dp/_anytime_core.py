@@ -307,12 +307,12 @@ def _enter(graph, model, demand, pool, work, state):
 def _stages(graph, model, demand, pool, work, at, limits, place):
     """Enumerate the stages that start at a state; return whether one completes the chain.
 
-    Helpers that are called for every step take plain arrays and are inlined, because passing tuples of arrays
+    Helpers that are called for every step are inlined, because passing tuples of arrays
     takes more time than they do.
     """
     state = place[0]
     after_start, after, hashes = graph.after_start, graph.after, graph.hash
-    net_start, net_of, pins, cost, source = model.net_start, model.net, model.pins, model.cost, model.source
+    net_start, net_of, pins, cost = model.net_start, model.net, model.pins, model.cost
     times, sizes, memory = model.work, model.size, model.memory
     factor, communication = model.transfer_factor, model.communication
     threshold, toll, growth = demand.threshold, demand.toll, demand.growth
@@ -330,7 +330,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
             depth -= 1
             if depth >= 0:
                 v = candidate[position[depth] - 1]
-                take_from_stage(net_start, net_of, inside, v)
+                take_from_stage(model, inside, v)
                 placed[v] = False
                 for e in range(after_start[v], after_start[v + 1]):
                     missing[after[e]] += 1
@@ -338,7 +338,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
         position[depth] = i + 1
         v = candidate[i]
         steps += 1
-        add_to_stage(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer)
+        add_to_stage(model, before, inside, v, depth, transfer)
         size[depth + 1] = size[depth] + sizes[v]
         possible = False
         for k in range(kinds):
@@ -351,7 +351,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
                 )  # fmt: skip
                 possible = possible or least <= threshold
         if not possible:
-            take_from_stage(net_start, net_of, inside, v)
+            take_from_stage(model, inside, v)
             continue
         depth += 1
         placed[v] = True
