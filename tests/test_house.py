@@ -64,10 +64,6 @@ MANY_ARGUMENTS = {  # kernels to be given records: an entry that is no longer ne
     "partitioner.methods.local_search.kernel.shift",
     "partitioner.methods.placers.celeritas._best_breaks",
     "partitioner.methods.placers.windows._gather",
-    "partitioner.methods.virtual_stages.bound_pairs.pair_step",
-    "partitioner.methods.virtual_stages.kernel.next_device",
-    "partitioner.methods.virtual_stages.kernel.path_ends",
-    "partitioner.methods.virtual_stages.model.stage_transfers",
     "partitioner.schedule.kernel.run",
 }
 ORDER = (
