@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from partitioner.cli.argument import Section
-from partitioner.cli.inputs import chosen_devices, read_workload
+from partitioner.cli.inputs import as_planned, chosen_devices, read_workload
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.explanations.difference import diff
@@ -36,7 +36,7 @@ def diff_plans(options: argparse.Namespace) -> None:
         If a file or an option breaks a rule.
     """
     before, after = load_record(options.before), load_record(options.after)
-    workload = read_workload(options, before.hardware)
+    workload = read_workload(as_planned(options, before), before.hardware)
     graph, later = workload.graph, chosen_devices(options, after.hardware or workload.devices)
     found = diff(
         graph,

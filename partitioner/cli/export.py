@@ -10,7 +10,7 @@ from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.base.safe_text import visible
 from partitioner.cli.argument import Section, value
-from partitioner.cli.inputs import read_workload
+from partitioner.cli.inputs import as_planned, read_workload
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.exports.writers import WRITERS, export, write_content
 from partitioner.formats.plan import load_plan
@@ -57,7 +57,7 @@ def export_plan(options: argparse.Namespace) -> None:
         _cut(options, plan)
         return
     check_writable(options.output)
-    content = export(read_workload(options, plan.hardware), plan, options.to)
+    content = export(read_workload(as_planned(options, plan.record), plan.hardware), plan, options.to)
     if options.output is not None:
         write_content(options.output, content)
     elif isinstance(content, str):
@@ -73,6 +73,6 @@ def _cut(options: argparse.Namespace, plan: Plan) -> None:
     if options.output is None or not Path(options.output).is_dir():
         said = "--output" if options.output is None else f"--output {options.output}"
         raise OptionError(f"--to {PIECES}: {said}: must name a folder that exists")
-    workload = read_workload(options, plan.hardware)
+    workload = read_workload(as_planned(options, plan.record), plan.hardware)
     plan.record.check_graph(workload.graph, workload.devices, strict=True)
     write_pieces(workload, plan, options.workload, options.output)

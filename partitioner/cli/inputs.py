@@ -69,6 +69,13 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     return workload_of(options.workload, graph, linked)
 
 
+def as_planned(options: argparse.Namespace, record: PlanRecord) -> argparse.Namespace:
+    """Return the options by which the file of a plan's workload is read: a batch has the plan's samples."""
+    if record.microbatches is None:
+        return options
+    return argparse.Namespace(**{**vars(options), "microbatches": record.microbatches})
+
+
 def read_planned(options: argparse.Namespace, record: PlanRecord) -> tuple[Workload, PlanRecord]:
     """Return the workload of a plan's file as the plan says that it is trained, and the plan with its ids.
 
@@ -77,7 +84,7 @@ def read_planned(options: argparse.Namespace, record: PlanRecord) -> tuple[Workl
     PartitionerError
         If a file or an option breaks a rule, or the plan is made for another workload.
     """
-    workload = read_workload(options, record.hardware)
+    workload = read_workload(as_planned(options, record), record.hardware)
     workload = replace(workload, graph=record.trained(workload.graph))
     return workload, resolved(record, workload.graph, workload.devices)
 

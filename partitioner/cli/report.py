@@ -9,7 +9,7 @@ from pathlib import Path
 from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, value
-from partitioner.cli.inputs import read_workload
+from partitioner.cli.inputs import as_planned, read_workload
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.cli.simulate import LINKS_ARGUMENT
 from partitioner.explanations.explain import explain
@@ -64,7 +64,7 @@ def write_report(options: argparse.Namespace) -> None:
         raise OptionError(f"--output {options.output}: must end in {' or '.join(SUFFIXES)}")
     check_writable(options.output)
     plan = load_plan(options.plan)
-    workload = read_workload(options, plan.hardware)
+    workload = read_workload(as_planned(options, plan.record), plan.hardware)
     given = {"schedule": options.schedule, "microbatches": options.microbatches, "links": options.links}
     report(workload, plan, explanation=_sentences(workload, plan), **given).save(options.output)
 

@@ -31,6 +31,7 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import placement_shape
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
+from partitioner.evaluation.time_parts import notes_on_parts
 from partitioner.evaluation.violations import violations_of
 from partitioner.evaluation.virtual_stages import evaluate_virtual_stages
 from partitioner.workload.devices import Devices
@@ -57,6 +58,7 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
         *notes_on_times(graph),
         *notes_on_levels(devices),
         *(exchanged or notes_on_microbatches(terms.schedule, terms.microbatches)),
+        *notes_on_parts(placed, found.loads),
     )
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
 
@@ -77,6 +79,7 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
         *notes_on_times(graph),
         *notes_on_levels(devices),
         *notes_on_exchange(placed, copies, terms.schedule, terms.microbatches),
+        *notes_on_parts(placed, found.loads),
     )
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
 

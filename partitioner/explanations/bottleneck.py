@@ -12,6 +12,7 @@ from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.time_parts import time_parts
 from partitioner.explanations.question import PlanQuestion
 from partitioner.explanations.room import Room, room_of
 from partitioner.explanations.tensors import TensorTime, tensors_of
@@ -49,6 +50,9 @@ class Bottleneck:
     load, compute, receiving, sending, exchange
         The time per sample that the device is busy, and its parts: processing, transfers in, transfers out,
         and the exchange of weights among replicas.
+    collectives, updates
+        Of the processing what the devices that divide layers exchange, and the updates of parameters, as far
+        as the graph tells them.
     limit
         The largest part: ``"compute"``, ``"transfers"`` (both directions together), ``"receiving"``,
         ``"sending"`` or ``"exchange"``.
@@ -71,6 +75,8 @@ class Bottleneck:
     receiving: float
     sending: float
     exchange: float
+    collectives: float
+    updates: float
     limit: str
     groups: int
     node_count: int
@@ -135,6 +141,7 @@ def _described(question: PlanQuestion, evaluation: Evaluation, load: DeviceLoad,
     nodes = [i for i in np.argsort(-time, kind="stable").tolist() if mine[i]]
     tensors = tensors_of(placed, copies, load.name, by_edge=question.evaluated_as is PIPER)
     tensors = [tensor for tensor in tensors if not part or tensor.backward == (part == PASSES[1])]
+    own = time_parts(placed, load)
     order, share = question.order(evaluation), float(copies.count[position])
     return Bottleneck(
         device=load.name,
@@ -146,6 +153,8 @@ def _described(question: PlanQuestion, evaluation: Evaluation, load: DeviceLoad,
         receiving=sum(load.transfer_in),
         sending=sum(load.transfer_out),
         exchange=load.sync,
+        collectives=0.0 if part else own.collectives,
+        updates=0.0 if part else own.updates,
         limit=_largest(question.devices.communication, load),
         groups=len(units_of(question.graph, question.on(load.name))),
         node_count=len(nodes),

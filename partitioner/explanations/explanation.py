@@ -309,7 +309,10 @@ def _caches(room: Room) -> str:
 
 def _parts(words: Wording, communication: str, one: Bottleneck) -> str:
     """Return the sentence on the parts of a load, with their shares in it."""
-    parts = {"computing": one.compute, "receiving tensors": one.receiving, "sending tensors": one.sending}
+    parts = {"computing": one.compute - one.collectives - one.updates}
+    parts |= {"in collectives of the devices that divide layers": one.collectives} if one.collectives else {}
+    parts |= {"updating parameters": one.updates} if one.updates else {}
+    parts |= {"receiving tensors": one.receiving, "sending tensors": one.sending}
     parts |= {"exchanging weights": one.exchange} if one.exchange else {}
     texts = [f"{words.time(time)} ({share(time, one.load)}) {name}" for name, time in parts.items()]
     decides = f"{DECIDING[one.limit]} decide{_s(one)} it"

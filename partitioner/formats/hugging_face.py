@@ -121,6 +121,7 @@ def config_graph(
     given |= {name: value for name, value in layout.items() if value is not None}
     given |= {"ways": [dict(way) for way in ways]} if ways else {}
     given |= _work(decoder, next(iter(runs.values())), generate)
+    given |= {} if several else _speed(next(iter(figures.values())), kind, parallelism.devices)
     extras = replace(graph.extras, top={**graph.extras.top, **given})
     devices = one_of_each(own) if several else next(iter(own.values()))
     linked = all(each.peer is not None for each in figures.values())
@@ -166,6 +167,11 @@ def _work(decoder: Decoder, setting: Setting, generate: int | None) -> dict[str,
     whole = layers_of(decoder, replace(setting, run=run, parallelism=Parallelism()))
     flops = sum(layer.more["flops"] for layer in whole) * (1 + BACKWARD * setting.training)
     return {"tokens_per_sample": run.batch * run.sequence, "flops_per_sample": flops}
+
+
+def _speed(device: NamedDevice, dtype: str, gpus: int) -> dict[str, float]:
+    """Return the operations a second of a GPU, and the number of those that a device stands for."""
+    return {"peak_flops": device.speed(dtype), "gpus_per_device": gpus}
 
 
 def _check_generate(generate: object, training: object, phases: object) -> None:

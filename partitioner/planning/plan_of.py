@@ -113,4 +113,5 @@ def _rates(request: Request, evaluation: Evaluation) -> dict[str, float]:
     used = sum(load.nodes > 0 or load.replica_of is not None for load in evaluation.loads)
     batch = period == "samples"
     samples = request.regime.microbatches if batch else 1
-    return rates_of(request.graph.extras, samples or 1, evaluation.value, used, batch)
+    held = max((load.memory for load in evaluation.loads), default=0.0)
+    return rates_of(request.graph.extras, samples or 1, evaluation.value, used, batch, held)

@@ -27,6 +27,7 @@ from partitioner.reports.scheduled import scheduled
 from partitioner.reports.tables import TEXTS, facts, loads_text, network_text, part_rows, tiles, verdict
 from partitioner.reports.timeline import runs_figure, timeline_figure
 from partitioner.results.plan import Plan
+from partitioner.results.rates import rates_in_words
 from partitioner.schedule.simulation import LINKS
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.graph import Graph
@@ -135,7 +136,7 @@ def report(
     html = page(
         figures,
         title=title,
-        headline=plan.headline().splitlines(),
+        headline=[*plan.headline().splitlines(), *([rates_in_words(plan.rates)] * bool(plan.rates))],
         verdict=verdict(plan, evaluation, makespan),
         tiles=tiles(plan, evaluation.loads),
         network=network_text(graph, MOST_NODES),

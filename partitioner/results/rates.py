@@ -9,17 +9,22 @@ from partitioner.evaluation.text.figures import figure
 from partitioner.workload.extras import TIME_UNITS, Extras
 
 TERA = 1e12
+GIGA = 1e9
 TOKENS, FLOPS = "tokens_per_sample", "flops_per_sample"  # fields of a graph's extras
+GPUS, PEAK = "gpus_per_device", "peak_flops"  # those that a device stands for, and what one of them can do
 WORDS = {
     "samples_per_second": "samples/s",
     "tokens_per_second": "tokens/s",
     "batch_seconds": "s per batch",
     "tflops_per_device": "TFLOP/s per device in use",
+    "tflops_per_gpu": "TFLOP/s per GPU",
+    "mfu": "of the peak (MFU)",
+    "gigabytes_per_device": "GB on the fullest",
 }
 
 
 def rates_of(
-    extras: Extras, samples: int, time: float, devices: int, batch: bool = False
+    extras: Extras, samples: int, time: float, devices: int, batch: bool = False, memory: float = 0.0
 ) -> dict[str, float]:
     """Return what the time of some samples says, by name; empty if the unit of times is not known.
 
@@ -33,6 +38,8 @@ def rates_of(
         How many devices are in use.
     batch
         Whether the samples are a batch.
+    memory
+        The most memory that a device holds, in bytes where the graph says the tokens of a sample.
 
     Examples
     --------
@@ -48,8 +55,18 @@ def rates_of(
         found["tokens_per_second"] = rate * extras.top[TOKENS]
     found |= {"batch_seconds": seconds} if batch else {}
     if FLOPS in extras.top:
-        found["tflops_per_device"] = rate * extras.top[FLOPS] / (devices * TERA)
+        found |= _speeds(extras, rate * extras.top[FLOPS] / devices)
+    if TOKENS in extras.top and memory:
+        found["gigabytes_per_device"] = memory / GIGA
     return found
+
+
+def _speeds(extras: Extras, speed: float) -> dict[str, float]:
+    """Return the operations a second of a device, of a GPU, and as a part of the peak, where known."""
+    gpus = extras.top.get(GPUS, 1)
+    found = {"tflops_per_device": speed / TERA}
+    found |= {"tflops_per_gpu": speed / gpus / TERA} if gpus > 1 else {}
+    return found | ({"mfu": speed / gpus / extras.top[PEAK]} if PEAK in extras.top else {})
 
 
 def rates_in_words(rates: Mapping[str, float]) -> str:
@@ -60,7 +77,12 @@ def rates_in_words(rates: Mapping[str, float]) -> str:
     >>> rates_in_words({"samples_per_second": 2.0, "tokens_per_second": 4096.0})
     '2 samples/s, 4096 tokens/s'
     """
-    return ", ".join(f"{figure(rates[name])} {words}" for name, words in WORDS.items() if name in rates)
+    known = {
+        name: f"{rates[name]:.1%}" if name == "mfu" else figure(rates[name])
+        for name in WORDS
+        if name in rates
+    }
+    return ", ".join(f"{value} {WORDS[name]}" for name, value in known.items())
 
 
 def longest_time(extras: Extras, tokens_per_second: float) -> float:

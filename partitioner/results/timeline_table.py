@@ -20,7 +20,8 @@ from partitioner.workload.extras import Extras
 def rates_of_timeline(timeline: Timeline, extras: Extras) -> dict[str, float]:
     """Return samples and tokens a second, seconds a batch, and operations a second of a device, if known."""
     devices = sum(map(len, timeline.groups))
-    return rates_of(extras, timeline.table.microbatches, timeline.makespan, devices, batch=True)
+    held = float(timeline.peak_memory.max())
+    return rates_of(extras, timeline.table.microbatches, timeline.makespan, devices, True, held)
 
 
 def timeline_table(

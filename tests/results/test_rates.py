@@ -130,3 +130,67 @@ def test_a_simulation_says_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert found["rates"]["tokens_per_second"] == pytest.approx(8 * 2048 / seconds)
     assert main(asked) == 0
     assert "tokens/s" in capsys.readouterr().out
+
+
+LLAMA_13B = {
+    "model_type": "llama",
+    **{"hidden_size": 5120, "intermediate_size": 13824, "num_hidden_layers": 40, "vocab_size": 32000},
+    **{"num_attention_heads": 40, "num_key_value_heads": 40, "torch_dtype": "bfloat16"},
+}
+OF_13B: dict[str, Any] = {"sequence": 4096, "device": "H100", "bandwidth": 50e9}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """The config of a Llama of 13 billion parameters."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA_13B))
+    return path
+
+
+def test_13b_reaches_400_000_tokens_a_second_on_256_gpus(config: Path) -> None:
+    """Replicas exchange weights once a batch, so that a part of them suffices; fewer do not by arithmetic."""
+    workload = pt.load_config(config, **OF_13B, accelerators=256)
+    given: dict[str, Any] = {"schedule": "1f1b", "microbatches": 64, "replicas": 32}
+    found = pt.fewest_devices(
+        workload.graph, workload.devices, None, "throughput", tokens_per_second=400_000, **given
+    )
+    rates, speed = found.plan.rates, 6 * 13e9 * 400_000 / 989.4e12
+    assert rates["tokens_per_second"] >= 400_000 * (1 - 1e-9)
+    assert speed < found.count <= 256
+
+
+def test_the_command_line_finds_them_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fewest-devices", str(config), "--sequence", "4096", "--device", "H100", "--bandwidth", "50GB/s"]
+    words += ["--accelerators", "256", "--tokens-per-second", "400000", "--objective", "throughput"]
+    assert (
+        main([*words, "--schedule", "1f1b", "--microbatches", "64", "--replicas", "32", "--gap", "0.05"]) == 0
+    )
+    assert "tokens/s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tensor", [1, 2, 4])
+def test_operations_by_gpu_and_by_peak(config: Path, tensor: int) -> None:
+    """A device of the workload stands for `tensor` GPUs, which share its operations."""
+    workload = pt.load_config(config, **OF_13B, accelerators=8, tensor=tensor)
+    plan = pt.solve(workload.graph, workload.devices, schedule="1f1b", microbatches=32)
+    rates, used = plan.rates, sum(load.nodes > 0 for load in plan.devices)
+    flops = workload.graph.extras.top["flops_per_sample"] * rates["samples_per_second"]
+    assert rates["tflops_per_device"] == pytest.approx(flops / used / 1e12)
+    assert rates["mfu"] == pytest.approx(flops / used / tensor / 989.4e12)
+    assert rates.get("tflops_per_gpu", rates["tflops_per_device"]) == pytest.approx(
+        flops / used / tensor / 1e12
+    )
+    assert rates["gigabytes_per_device"] == pytest.approx(max(load.memory for load in plan.devices) / 1e9)
+    assert f"{rates['mfu']:.1%} of the peak (MFU)" in plan.summary(250)
+
+
+def test_a_recommendation_says_the_rates_of_each_pipeline(config: Path) -> None:
+    workload = pt.load_config(config, **OF_13B, accelerators=8)
+    found = pt.recommend(workload.graph, workload.devices, 16, schedules=["1f1b"])
+    assert found.best is not None and found.best.plan is not None
+    for one in json.loads(found.to_json())["choices"]:
+        if "makespan" in one:
+            assert one["rates"]["batch_seconds"] == pytest.approx(one["makespan"] / 1e3)
+            assert one["rates"]["tokens_per_second"] == pytest.approx(16 * 4096 / one["makespan"] * 1e3)
+    assert "rates of the first: " in found.summary(250) and "tokens/s" in found.summary(250)

@@ -36,6 +36,7 @@ from partitioner.workload.device_validation import is_amount
 from partitioner.workload.layer import Layer
 
 WEIGHT = ".weight"
+TOLD = ("collectiveTime", "updateTime")  # fields of nodes: what collectives and updates add to both passes
 OCCUPIED = (
     16 / 132
 )  # of an H100's multiprocessors, by a collective over NVLink: "16 or more" (NVIDIA, NCCL 2.27)
@@ -100,7 +101,8 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
 
 def _scaled(layer: Layer, scale: float) -> Layer:
     backward = None if layer.backward is None else layer.backward * scale  # type: ignore[operator]
-    return replace(layer, forward=layer.forward * scale, backward=backward)  # type: ignore[operator]
+    more = {**layer.more, **{name: layer.more[name] * scale for name in TOLD if name in layer.more}}
+    return replace(layer, forward=layer.forward * scale, backward=backward, more=more)  # type: ignore[operator]
 
 
 def calibrated(decoder: Decoder, setting: Setting, measured: float | Mapping[str, float]) -> Setting:
@@ -208,7 +210,7 @@ def _layer(
         stored = weights.of_block(block, outer, count)
         own = exchanges_of_block(block, outer, run, setting.parallelism, numbers)
     computed = pass_times(operators, setting, block, outer, stored / count if count else 0.0)
-    times, exchanged = _times(computed, setting, stored, count, own)
+    times, *told = _times(computed, setting, stored, count, own)
     kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored)
     return Layer(
         name,
@@ -223,14 +225,14 @@ def _layer(
         size=0.0 if training or block is None else _seen(block, run) * cache,
         more={"parameterCount": count, "flops": sum(one.flops for one in operators)}
         | ({"cachePerToken": cache} if cache else {})
-        | ({"collectiveTime": exchanged} if exchanged else {}),
+        | {name: time for name, time in zip(TOLD, told, strict=True) if time},
     )
 
 
 def _times(
     computed: PassTimes, setting: Setting, stored: float, count: float, own: Exchanges
-) -> tuple[PassTimes, float]:
-    """Return the times of a layer's passes, and the part of them in which its devices exchange tensors.
+) -> tuple[PassTimes, float, float]:
+    """Return the times of a layer's passes, and what collectives and updates add to the computation in both.
 
     Parameters that replicas divide are gathered during the passes, and take a part of the device meanwhile;
     tensors that devices exchange may be, too, and then the longer of both counts.
@@ -246,7 +248,8 @@ def _times(
     apart = setting.parallelism.devices  # ranks between two replicas
     forward = _beside(passes[0], links.time(gathered.forward, apart))
     backward = _beside(passes[1], links.time(gathered.backward, apart)) + updates
-    return PassTimes(forward, backward), sum(exchanged)
+    added = forward + backward - sum(computed) - updates
+    return PassTimes(forward, backward), max(0.0, added), updates
 
 
 def _beside(computed: float, exchanged: float) -> float:

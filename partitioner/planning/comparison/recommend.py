@@ -31,6 +31,7 @@ from partitioner.planning.options import check_values
 from partitioner.planning.remedies import remedies
 from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.solve import solve
+from partitioner.results.rates import rates_in_words
 from partitioner.results.timeline_table import memory_share
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.workload.constraints import NONE, Constraints
@@ -281,6 +282,8 @@ def recommendation_table(
         table.add_row(*map(Text, (*_row(one, one in trade, wide), *([chosen] * ways))))
     against = _reasons([one for one in choices if one.against])
     known = [MARK, GAP] * bool(usable) + [WAYS] * ways
+    rates = usable[0].plan.rates if usable and usable[0].plan else {}
+    known += [f"rates of the first: {rates_in_words(rates)}"] * (len(rates) > 1)
     notes = dict.fromkeys(note for one in usable if one.timeline for note in one.timeline.notes)
     lines = [*known, *against, *(f"note: {note}" for note in notes)]
     head = Text(_head(usable, choices, microbatches, took, time_unit))

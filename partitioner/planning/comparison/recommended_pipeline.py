@@ -15,6 +15,7 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED
 from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
+from partitioner.results.timeline_table import rates_of_timeline
 from partitioner.schedule import Timeline, simulate
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.workload import Workload
@@ -107,6 +108,7 @@ class RecommendedPipeline:
             "bubble": bubble_share(self.timeline),
             "fullest_device": self.timeline.devices[fullest],
             "peak_memory": float(self.timeline.peak_memory[fullest]),
+            **({"rates": dict(self.plan.rates)} if self.plan.rates else {}),
         }
 
 
@@ -152,6 +154,7 @@ def simulated_choice(
         hardware=workload.devices,
         workload_sha256=workload.sha256,
         options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
+        rates=rates_of_timeline(timeline, workload.graph.extras),
         by_stage=stage_loads(
             workload.graph,
             solution.placement,
