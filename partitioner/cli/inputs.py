@@ -13,7 +13,7 @@ from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.expressible import expressible
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.formats.devices_in_place import changed, pooled, with_links
+from partitioner.formats.devices_in_place import changed, check_rate, pooled, with_links
 from partitioner.formats.file_formats import PIPEDREAM, FileFormat, recognised
 from partitioner.formats.msr import workload_of
 from partitioner.formats.plan_record import resolved
@@ -57,6 +57,7 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     _check_needed(options, file_format, planned)
     given = _given(options, file_format.options)
     if options.peer_bandwidth is not None:
+        check_rate("--peer-bandwidth", options.peer_bandwidth)
         given["bandwidth"] = options.peer_bandwidth
     try:
         graph, devices = file_format.read(content, options.workload, **given)

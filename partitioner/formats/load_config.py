@@ -10,7 +10,7 @@ from typing import Unpack
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name
 from partitioner.estimation.named_devices import NamedDevice
-from partitioner.formats.devices_in_place import with_links
+from partitioner.formats.devices_in_place import check_rate, with_links
 from partitioner.formats.file_formats import CONFIG, recognised
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.formats.load import assembled, checked_sizes
@@ -113,6 +113,8 @@ def load_config(
     if file_format is not CONFIG:
         rule = f"must be a model's config; this is {file_format.name}, which load reads"
         raise WorkloadError([Flaw("file", "", "", rule)], path_name(path))
+    if peer_bandwidth is not None:
+        check_rate("peer_bandwidth", peer_bandwidth)
     options = {
         "sequence": sequence,
         "batch": batch,

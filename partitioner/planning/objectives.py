@@ -226,13 +226,6 @@ GPIPE = Objective(
 )
 
 
-def _check_latency(graph: Graph, devices: Devices, options: Mapping[str, Any]) -> None:
-    """Refuse direct transfers: the time of one sample is defined for transfers through host memory."""
-    if devices.route == "direct":
-        rule = "objective 'latency' knows transfers through host memory: give route = 'host' (--route host)"
-        raise OptionError(f"route = 'direct': {rule}")
-
-
 LATENCY = Objective(
     "latency",
     Measure.ONE_SAMPLE,
@@ -240,7 +233,6 @@ LATENCY = Objective(
     terms=SAMPLE,
     method="latency_ip",
     evaluate=evaluate_latency,
-    check=_check_latency,
 )
 BATCH = Objective(
     "batch",

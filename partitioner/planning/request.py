@@ -25,16 +25,18 @@ from partitioner.planning.objectives import Objective
 from partitioner.problem.arrays import Ints
 from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit
+from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Extension
 from partitioner.problem.problem import Problem
 from partitioner.workload.constraints import Constraints
-from partitioner.workload.devices import Devices
+from partitioner.workload.devices import SHARES, Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import Demands, demands_of
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.workload import Workload
 
+HOST, DIRECT = SHARES  # the routes of transfers
 ANY_PLAN = 0.999  # a gap that any plan closes
 
 
@@ -130,8 +132,19 @@ class Request:
 
     @cached_property
     def fitted(self) -> Graph:
-        """Return the graph with the times, sizes and limits that hold on the devices."""
-        return fit(self.graph, self.devices, self.demands, self.regime.schedule is not None)
+        """Return the graph with the times, sizes and limits that hold on the devices.
+
+        For one sample, whose methods know transfers through host memory alone, direct transfers are such
+        ones of half the cost, which is what each end pays.
+        """
+        fitted = fit(self.graph, self.devices, self.demands, self.regime.schedule is not None)
+        if not self._direct_sample:
+            return fitted
+        return replace(fitted, cost=fitted.cost * SHARES[self.devices.route])
+
+    @property
+    def _direct_sample(self) -> bool:
+        return self.objective.measure is Measure.ONE_SAMPLE and self.devices.route == DIRECT
 
     def check_memory(self) -> None:
         """Refuse a workload whose nodes exceed the memory of all devices together, before any other work.
@@ -166,6 +179,7 @@ class Request:
             apart=apart,
             alternatives="alternatives" in self.info.features,
         )
+        devices = replace(devices, route=HOST) if self._direct_sample else devices
         return self.objective.contract(self.fitted, devices, goal)
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:

@@ -218,7 +218,9 @@ def test_help_exits_with_0(capsys: Captured, command: list[str]) -> None:
 def test_an_infeasible_workload_exits_with_3(capsys: Captured, tmp_path: Path) -> None:
     code, out, err = run(capsys, "solve", small_workload(tmp_path, maxSizePerFPGA=4))
     assert code == 3 and out == ""
-    assert err == "partitioner: infeasible: memory: the nodes take 9 together, all devices hold 8\n"
+    why, lacks = err.splitlines()
+    assert why == "partitioner: infeasible: memory: the nodes take 9 together, all devices hold 8"
+    assert lacks == "the nearest plan found lacks 2B (2 bytes) of memory on each device of kind accelerator"
 
 
 def test_no_plan_within_the_limits_exits_with_4(capsys: Captured, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("throughput", {}),
     ("throughput", {"split": "convex"}),
     ("throughput", {"split": "free"}),
+    ("latency", {}),
     ("throughput", {"replicas": 2, "schedule": "1f1b", "microbatches": 4}),
     ("batch", {"microbatches": 3}),
     ("gpipe", {}),
@@ -38,9 +39,11 @@ def test_both_ends_pay_half() -> None:
     assert [load.load for load in overlapped.loads] == [1.0, 1.0, 1.0]
 
 
-def test_latency_is_refused_by_name() -> None:
-    with pytest.raises(pt.OptionError, match=r"objective .latency. knows transfers through host"):
-        pt.solve(CHAIN, gpus(3), "latency")
+def test_one_sample_waits_for_each_transfer_once() -> None:
+    """As in a simulation: three times 1 and 0.5 + 0.25; the plan on one GPU takes 3."""
+    found = pt.evaluate(CHAIN, gpus(3), PLACEMENT, "latency")
+    assert found.value == 3.75 == simulate(CHAIN, gpus(3), PLACEMENT, "inference", 1).makespan
+    assert pt.solve(CHAIN, gpus(3), "latency").value == 3.0
 
 
 def test_a_simulated_transfer_takes_its_cost_once() -> None:
