@@ -27,6 +27,7 @@ from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.formats.llm.server import ProfilingRun
 from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
+from partitioner.formats.llm.stored_weights import stored_types
 from partitioner.formats.llm.times import BACKWARD
 from partitioner.formats.llm.ways import checked_ways, with_ways
 from partitioner.formats.several_kinds import joined, one_of_each
@@ -76,12 +77,12 @@ def config_graph(
     check_counts(microbatches=microbatches)
     _check_generate(generate, training, phases)
     _check_flags(training=training, predictors=training if predictors is None else predictors)
-    kind = _dtype(content, source) if dtype is None else dtype_name(dtype)
+    several, figures = isinstance(device, list | tuple), devices_named(device)
+    kind, layout = _types(content, source, dtype, training, list(figures.values()), layout)
     numbers, parallelism = numbers_of(kind, training, layout), parallelism_of(layout)
     run = TokenRun(batch, sequence or 1, context, parallelism.context_parallel, parallelism.scattered)
     if not (training if predictors is None else predictors):
         decoder = replace(decoder, predictors=())
-    several, figures = isinstance(device, list | tuple), devices_named(device)
     network = math.inf if bandwidth is None else bandwidth
     runs = {
         name: Setting(run, each, kind, efficiency, training, numbers, network, microbatches, parallelism)
@@ -195,6 +196,37 @@ def _check_flags(**flags: object) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise OptionError(f"{name} = {shown(value)}: must be True or False")
+
+
+def _types(
+    content: Mapping[str, Any],
+    source: str,
+    dtype: str | None,
+    training: bool,
+    devices: Sequence[NamedDevice],
+    layout: LayoutOptions,
+) -> tuple[str, LayoutOptions]:
+    """Return the type of the factors of products, and the layout with that of the weights.
+
+    A model that is stored quantised is served so; where a device has no such products, only its weights are.
+    """
+    if dtype is not None or training:
+        return (_dtype(content, source) if dtype is None else dtype_name(dtype)), layout
+    stored = stored_types(content)
+    narrow, weights = stored.products, stored.weights
+    if narrow is not None and not all(_runs(device, narrow) for device in devices):
+        narrow, weights = None, narrow
+    if weights is not None and layout.get("weight_dtype") is None:
+        layout = {**layout, "weight_dtype": weights}
+    return narrow or _dtype(content, source), layout
+
+
+def _runs(device: NamedDevice, dtype: str) -> bool:
+    """Whether a device has products in a type of numbers."""
+    try:
+        return device.speed(dtype) > 0
+    except OptionError:
+        return False
 
 
 def _dtype(content: Mapping[str, Any], source: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.estimation.named_devices import BYTES, TORCH_PREFIX
@@ -79,3 +79,62 @@ def weight_bytes(dtype: str) -> WeightBytes:
     each = BYTES[plain]
     ends = ENDS if plain in NARROW else each
     return WeightBytes(each, each, ends, ends)
+
+
+# The types of a model that is stored quantised, from the field ``quantization_config`` of its config.
+
+QUANTISED = "quantization_config"
+FP8 = ("fp8", "fbgemm_fp8")
+BY_BITS = {4: "int4", 8: "int8"}  # of weights alone
+BOTH = {("int", 8): "int8", ("float", 8): "float8"}  # of weights and of what they are multiplied with
+
+
+class StoredTypes(NamedTuple):
+    """The type of the factors of products, and that of the weights; None for that of the model."""
+
+    products: str | None = None
+    weights: str | None = None
+
+
+def stored_types(content: Mapping[str, Any]) -> StoredTypes:
+    """Return the types of a quantised model that is served, as its config says them.
+
+    Known are FP8 with one factor for a tensor or for blocks (``fp8`` with ``weight_block_size``, as
+    DeepSeek-V3), AWQ and GPTQ of 4 or 8 bits, bitsandbytes, and compressed-tensors; of others the types are
+    those of the model.
+
+    Examples
+    --------
+    >>> stored_types({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})
+    StoredTypes(products='float8_block', weights=None)
+    >>> stored_types({"quantization_config": {"quant_method": "awq", "bits": 4}}).weights
+    'int4'
+    """
+    given = content.get(QUANTISED)
+    if not isinstance(given, Mapping):
+        return StoredTypes()
+    method = given.get("quant_method")
+    if method in FP8:
+        return StoredTypes("float8_block" if given.get("weight_block_size") else "float8")
+    if method in ("awq", "gptq"):
+        bits = given.get("bits", given.get("w_bit"))
+        return StoredTypes(None, BY_BITS.get(bits) if isinstance(bits, int) else None)
+    if method == "bitsandbytes":
+        return StoredTypes(
+            None, "int4" if given.get("load_in_4bit") else "int8" if given.get("load_in_8bit") else None
+        )
+    return _of_groups(given.get("config_groups")) if method == "compressed-tensors" else StoredTypes()
+
+
+def _of_groups(groups: object) -> StoredTypes:
+    """Return the types of the first group of compressed-tensors that has weights."""
+    for group in groups.values() if isinstance(groups, Mapping) else ():
+        weights = group.get("weights") if isinstance(group, Mapping) else None
+        if isinstance(weights, Mapping):
+            kind = weights.get("type", "int"), weights.get("num_bits")
+            if isinstance(group.get("input_activations"), Mapping) and kind in BOTH:
+                return StoredTypes(BOTH[kind])
+            if kind == ("float", 8):
+                return StoredTypes(None, "float8")
+            return StoredTypes(None, BY_BITS.get(kind[1]) if isinstance(kind[1], int) else None)
+    return StoredTypes()

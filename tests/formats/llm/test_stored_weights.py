@@ -61,3 +61,47 @@ def test_every_type_is_known_and_another_is_not(tmp_path: Path) -> None:
     assert all(0.5 <= weight_bytes(name).block <= 8 for name in WEIGHT_TYPES)
     with pytest.raises(OptionError, match=r"weight_dtype = 'q4_k_n': must be .* did you mean 'q4_k_m'"):
         weights(tmp_path, LLAMA_8B, "q4_k_n")
+
+
+FP8 = {"quant_method": "fp8", "activation_scheme": "dynamic"}
+
+
+def group(kind: str, bits: int, activations: bool = True) -> dict[str, Any]:
+    """The field of a model that compressed-tensors has written."""
+    both = {"weights": {"type": kind, "num_bits": bits}, "input_activations": {} if activations else None}
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": both}}
+
+
+@pytest.mark.parametrize(
+    ("field", "device", "options"),
+    [
+        (FP8 | {"weight_block_size": [128, 128]}, "H100", {"dtype": "float8_block"}),
+        (FP8, "H100", {"dtype": "float8"}),
+        (FP8, "A100-80", {"dtype": "bfloat16", "weight_dtype": "float8"}),
+        ({"quant_method": "awq", "bits": 4}, "H100", {"weight_dtype": "int4"}),
+        ({"quant_method": "gptq", "bits": 8}, "H100", {"weight_dtype": "int8"}),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "H100", {"weight_dtype": "int4"}),
+        (group("int", 8), "H100", {"dtype": "int8"}),
+        (group("float", 8), "H100", {"dtype": "float8"}),
+        (group("int", 4, False), "H100", {"weight_dtype": "int4"}),
+        (group("float", 8, False), "H100", {"weight_dtype": "float8"}),
+        ({"quant_method": "of a later year"}, "H100", {}),
+        ("not a mapping", "H100", {}),
+    ],
+)
+def test_a_model_that_is_stored_quantised_is_served_so(
+    tmp_path: Path, field: Any, device: str, options: dict[str, Any]
+) -> None:
+    """As with the options that say the same; these come first, and training keeps the type of the config."""
+    given = GIVEN | {"device": device}
+    plain = write(tmp_path, LLAMA_8B, "plain.json")
+    quantised = write(tmp_path, {**LLAMA_8B, "quantization_config": field}, "quantised.json")
+    expected = pt.load_config(plain, **given | options).graph
+    assert pt.load_config(quantised, **given).graph.digest == expected.digest
+    own = {"dtype": "bfloat16"}
+    assert (
+        pt.load_config(quantised, **given | own).graph.digest
+        == pt.load_config(plain, **given | own).graph.digest
+    )
+    trained: dict[str, Any] = {"sequence": 16, "device": device, "bandwidth": 25e9}
+    assert pt.load_config(quantised, **trained).graph.digest == pt.load_config(plain, **trained).graph.digest
