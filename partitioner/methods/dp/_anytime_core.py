@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp._chain_core import add_to_stage, take_from_stage
 from partitioner.methods.dp.arrays import Ints32
-from partitioner.methods.dp.kernel import add_to_stage, take_from_stage
 from partitioner.problem.arrays import Floats, Ints
 
 
@@ -112,7 +112,7 @@ class Demand(NamedTuple):
         use, -1 if none is left.
     growth
         Shape (K, n): by how much a supernode may raise the load of a stage that takes it; infinity if that
-        may raise the load of another stage, see :func:`partitioner.methods.dp.table.growth_of`.
+        may raise the load of another stage, see :func:`partitioner.methods.dp.chain.growth_of`.
     """
 
     threshold: float
@@ -175,7 +175,7 @@ class Expansion(NamedTuple):
         Shape (E,): pins of each net in the ideal, and in the stage.
     compute, size, transfer, weight
         Shapes (n + 2, K), (n + 2,), (n + 2, 3), (n + 2, B): of the stage at each depth; `transfer` as in
-        :mod:`partitioner.methods.dp.kernel`.
+        :mod:`partitioner.methods.dp._chain_core`.
     key
         Shape (n + 2,): the key of the ideal with the stage at each depth.
     """

@@ -14,6 +14,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp._chain_core import relocate
 from partitioner.methods.dp._fill_core import UsefulStates, list_states
 from partitioner.methods.dp._passes_core import (
     INTO,
@@ -35,7 +36,6 @@ from partitioner.methods.dp._stages_core import (
 )
 from partitioner.methods.dp._walk_core import new_path, walk_of
 from partitioner.methods.dp.arrays import Ints32
-from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.lattice import mark
 from partitioner.methods.dp.stages import DeviceStates, PipelineTable, StageCosts, StageLimits
 from partitioner.problem.arrays import Floats, Ints

@@ -25,10 +25,10 @@ from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp import _anytime_core as kernel
 from partitioner.methods.dp._anytime_core import Demand, Expansion, Pool, SearchGraph, fill_slots
 from partitioner.methods.dp.bracket import UNLIMITED, Asked, Decision
+from partitioner.methods.dp.chain import clipped, growth_of, stage_model, state_count, used_devices
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import weights_above
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
-from partitioner.methods.dp.table import clipped, growth_of, stage_model, state_count, used_devices
 from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Part, Settings, meets

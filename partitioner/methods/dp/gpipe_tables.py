@@ -16,6 +16,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._gpipe_core import SUM, PassSearchSpec, PassTerms, sweep
 from partitioner.methods.dp.bracket import TableFilling
+from partitioner.methods.dp.chain import has_earlier_pin
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.dp.pipeline_tables import StateSpace, new_table, stages_in
 from partitioner.methods.dp.stages import (
@@ -25,7 +26,6 @@ from partitioner.methods.dp.stages import (
     stage_limits_of,
     work_by_pass,
 )
-from partitioner.methods.dp.table import has_earlier_pin
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Bools, Floats, Ints

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.dp.table import growth_of
+from partitioner.methods.dp.chain import growth_of
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
 from partitioner.problem.problem import Problem
@@ -421,7 +421,7 @@ def _no_limits(n: int) -> StageLimits:
 
 
 def stage_growth(problem: PipelineProblem) -> Floats:
-    """Return :func:`partitioner.methods.dp.table.growth_of`, shape (K, n); infinity if there are limits."""
+    """Return :func:`partitioner.methods.dp.chain.growth_of`, shape (K, n); infinity if there are limits."""
     return np.full(problem.work().shape, np.inf) if is_bound(problem) else growth_of(problem)
 
 

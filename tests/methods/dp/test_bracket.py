@@ -8,8 +8,8 @@ import pytest
 from partitioner import Devices, Graph
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.bracket import TableBracket
+from partitioner.methods.dp.chain import ChainTables
 from partitioner.methods.dp.lattice import ideal_lattice
-from partitioner.methods.dp.table import ChainTables
 from partitioner.methods.method import Settings
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
+from partitioner.methods.dp._chain_core import sweep
 from partitioner.methods.dp.arrays import ChainSearchSpec, ChainTable, StageModel
 from partitioner.methods.dp.bracket import TableFilling
-from partitioner.methods.dp.kernel import sweep
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
