@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +115,34 @@ class CutWindows:
         return 0.0 if place is None else self.network.least_cost(place, low, high, weight)
 
 
-MOST = 4_000  # supernodes
+@dataclass(frozen=True)
+class CutEffort:
+    """How many windows are cut, and how often.
+
+    Parameters
+    ----------
+    most
+        The most supernodes of a problem that is bounded.
+    rounds
+        Rounds of smaller windows for one threshold.
+    few
+        The windows with which the bound rises first.
+    each, together
+        The most windows for each supernode, and the most pairs of windows for all cuts.
+    halvings, close
+        A bracket is halved at most that often, and not once it is this part of the value.
+    """
+
+    most: int = 4_000
+    rounds: int = 12
+    few: int = 128
+    each: int = 2
+    together: int = 2**21
+    halvings: int = 8
+    close: float = 1e-3
+
+
+EFFORT = CutEffort()
 
 
 def holds(problem: ChainProblem) -> bool:
@@ -126,7 +154,7 @@ def holds(problem: ChainProblem) -> bool:
     free = (problem.count > 0) & ~problem.pays
     few = paying(problem).sum() == 1 and int(problem.count[free].sum()) <= 1
     costs = problem.pipeline is None and problem.nets.cost.sum() > 0
-    return bool(plain and few and costs and problem.n <= MOST)
+    return bool(plain and few and costs and problem.n <= EFFORT.most)
 
 
 def paying(problem: ChainProblem) -> Bools:
@@ -213,9 +241,6 @@ def _forwards(cost: Floats, step: Bools) -> Floats:
     return reached
 
 
-ROUNDS = 12  # of smaller windows for one threshold
-
-
 class LightChains:
     """The chains in which no load exceeds a threshold, which may be lowered.
 
@@ -249,7 +274,7 @@ class LightChains:
         held = 0.0
         if self.free_time is not None:
             held = FractionOracle(self.free_time, threshold)(self.network.work).weight
-        for _ in range(ROUNDS):
+        for _ in range(EFFORT.rounds):
             paid, work = self._narrowed(threshold, held)
             if np.isinf(paid) or self.windows.stop() or not self._raise_costs(work):
                 break
@@ -319,10 +344,6 @@ class LightChains:
 
 
 SURE = 1 - 1e-9
-FEW = 128  # windows
-PER_SUPERNODE, STEPS = 2, 2**21  # most windows for each supernode, and pairs of windows for all cuts together
-HALVINGS = 8
-CLOSE = 1e-3  # of the value: a narrower bracket is not halved again
 
 
 class CutBound:
@@ -348,19 +369,19 @@ class CutBound:
 
     def rise(self, bound: float, value: float) -> float:
         """Return the bound raised towards a value that some chain has, by few windows and then by many."""
-        most = min(PER_SUPERNODE * len(self.network.work), int((STEPS / self.count) ** 0.5))
-        for windows in sorted({min(most, FEW), most}):
+        most = min(EFFORT.each * len(self.network.work), int((EFFORT.together / self.count) ** 0.5))
+        for windows in sorted({min(most, EFFORT.few), most}):
             bound = self._risen(self._chains(windows), bound, value)
         return min(bound, value)
 
     def least(self, threshold: float) -> float:
         """Return a lower bound on every chain whose largest load is at most the threshold, by few windows."""
-        return self._chains(min(FEW, PER_SUPERNODE * len(self.network.work))).least(threshold) * SURE
+        return self._chains(min(EFFORT.few, EFFORT.each * len(self.network.work))).least(threshold) * SURE
 
     def _risen(self, chains: LightChains, bound: float, value: float) -> float:
         high = threshold = value
-        for _ in range(HALVINGS):
-            if self.stop() or high - bound <= CLOSE * value:
+        for _ in range(EFFORT.halvings):
+            if self.stop() or high - bound <= EFFORT.close * value:
                 break
             tried = chains.copy()
             least = tried.least(threshold) * SURE

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp._chain_core import add_to_stage, take_from_stage
-from partitioner.methods.dp.arrays import Ints32
+from partitioner.methods.dp.lattice import Ints32
 from partitioner.problem.arrays import Floats, Ints
 
 
@@ -234,7 +234,7 @@ def search(graph, model, demand, pool, work, at, limits):
     Parameters
     ----------
     graph, model, demand, pool, work
-        See :mod:`partitioner.methods.dp._anytime_core`, and :mod:`partitioner.methods.dp.arrays`.
+        See :mod:`partitioner.methods.dp._anytime_core`, and :mod:`partitioner.methods.dp.chain`.
     at
         Shape (6,): number of states, level to continue with, steps, states expanded, how many of these were
         cut short, and the state that holds everything.

@@ -16,7 +16,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp.lattice import first_later_cover
+from partitioner.methods.dp.lattice import first_later_cover, relocate
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 
@@ -46,7 +46,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     Parameters
     ----------
     lattice, model, search, table
-        See :mod:`partitioner.methods.dp.lattice` and :mod:`partitioner.methods.dp.arrays`; the table is
+        See :mod:`partitioner.methods.dp.lattice` and :mod:`partitioner.methods.dp.chain`; the table is
         written.
     first
         The ideal to start with.
@@ -168,25 +168,6 @@ def list_moves(value, search, moves):  # type: ignore[no-untyped-def]
                     useful[k] = True
                     target = max(target, search.capacity[t])
     return count, target
-
-
-@njit(cache=True, inline="always")
-def relocate(parent, added, row_start, item, count, place, start):  # type: ignore[no-untyped-def]
-    """Change `count` from ideal `place` to `start`: the number of times that each item is in an ideal's rows.
-
-    The steps follow the tree of parents. If the rows are the nets of every supernode, `count` is the number
-    of pins that each net has inside the ideal.
-    """
-    old, new = place, start
-    while old != new:
-        if old > new:
-            v, change = added[old], -1
-            old = parent[old]
-        else:
-            v, change = added[new], 1
-            new = parent[new]
-        for i in range(row_start[v], row_start[v + 1]):
-            count[item[i]] += change
 
 
 @njit(cache=True, inline="always")

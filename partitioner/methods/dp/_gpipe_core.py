@@ -14,7 +14,6 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._chain_core import relocate
 from partitioner.methods.dp._fill_core import UsefulStates, list_states
 from partitioner.methods.dp._passes_core import (
     INTO,
@@ -35,8 +34,7 @@ from partitioner.methods.dp._stages_core import (
     remove_layers,
 )
 from partitioner.methods.dp._walk_core import new_path, walk_of
-from partitioner.methods.dp.arrays import Ints32
-from partitioner.methods.dp.lattice import mark
+from partitioner.methods.dp.lattice import Ints32, mark, relocate
 from partitioner.methods.dp.stages import DeviceStates, PipelineTable, StageCosts, StageLimits
 from partitioner.problem.arrays import Floats, Ints
 
@@ -72,7 +70,7 @@ class PassSearchSpec(NamedTuple):
     floor
         Largest loads up to this one count as equal.
     capacity, remaining, above
-        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the load
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.chain.ChainSearchSpec`, for the load
         that needs the largest part of the capacity of all devices.
     growth, easiest
         Shapes (3, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from

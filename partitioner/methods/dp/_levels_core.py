@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp._chain_core import relocate
+from partitioner.methods.dp.lattice import relocate
 
 
 @njit(cache=True)

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._chain_core import relocate
 from partitioner.methods.dp._crossing_core import STAMP, list_crossing
-from partitioner.methods.dp.lattice import first_later_cover, mark
+from partitioner.methods.dp.lattice import first_later_cover, mark, relocate
 from partitioner.problem.arrays import Floats, Ints
 
 SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = range(8)  # columns of sums

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -154,16 +154,23 @@ class Bracket(Generic[Spent]):
             The last question; None if there was none.
         """
         asked: Asked | None = None
+        for question in self.questions(rule, effort):
+            asked = question
+        return asked
+
+    def questions(self, rule: ThresholdRule, effort: Spent) -> Iterator[Asked]:
+        """Yield one question after another as it is answered, with thresholds as a rule says."""
+        asked: Asked | None = None
         self.low = self.bound
         while not self.over:
             threshold = rule(asked)
             if threshold is None:
-                break
+                return
             before = self.value
             answer = self.ask(threshold, effort)
             asked = Asked(threshold, self.value < before, answer)
             self.low = max(self.low if asked.improved else threshold, self.bound)
-        return asked
+            yield asked
 
     def just_below(self) -> float:
         """Return the largest threshold that asks for anything better than the value."""

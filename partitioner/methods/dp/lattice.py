@@ -258,6 +258,25 @@ def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
         ideal = parent[ideal]
 
 
+@njit(cache=True, inline="always")
+def relocate(parent, added, row_start, item, count, place, start):  # type: ignore[no-untyped-def]
+    """Change `count` from ideal `place` to `start`: the number of times that each item is in an ideal's rows.
+
+    The steps follow the tree of parents. If the rows are the nets of every supernode, `count` is the number
+    of pins that each net has inside the ideal.
+    """
+    old, new = place, start
+    while old != new:
+        if old > new:
+            v, change = added[old], -1
+            old = parent[old]
+        else:
+            v, change = added[new], 1
+            new = parent[new]
+        for i in range(row_start[v], row_start[v + 1]):
+            count[item[i]] += change
+
+
 @njit(cache=True)
 def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
     """Return the position of the cover of `ideal` that adds `v`."""

@@ -16,6 +16,7 @@ from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._levels_core import cut_costs, end_costs, members_of, segment_costs, sums_of
 from partitioner.methods.dp.lattice import (
+    Ints32,
     Lattice,
     chain_lattice,
     ideal_lattice,
@@ -38,7 +39,6 @@ from partitioner.methods.dp.pipeline_tables import PipelineTables, StateSpace, n
 from partitioner.methods.dp.stages import (
     Bools,
     DeviceStates,
-    Ints32,
     MemoryModel,
     PipelineSearchSpec,
     PipelineTable,

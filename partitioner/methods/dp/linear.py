@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.dp import table
+from partitioner.methods.dp import chain
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.bracket import Bracket, ChainSearch, Spent, TableBracket
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
@@ -82,11 +82,11 @@ class ChainModel(Generic[Judged]):
 
 
 PLAIN: ChainModel[ChainProblem] = ChainModel(
-    tables=table.ChainTables,
+    tables=chain.ChainTables,
     bracket=TableBracket,
     value=value_of,
     bound=lambda _, relaxation: relaxation.bound,
-    state_bytes=table.state_bytes,
+    state_bytes=chain.state_bytes,
 )
 
 

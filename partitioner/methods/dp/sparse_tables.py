@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.lattice import Lattice, remaining_weights, weights_above
+from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights, weights_above
 from partitioner.methods.dp.pipeline_loads import largest_copies
 from partitioner.methods.dp.pipeline_tables import clipped, state_count, unknown_factors
 from partitioner.methods.dp.stages import (
     DeviceStates,
     Ints16,
-    Ints32,
     StageCosts,
     StageTerms,
     TensorEnds,

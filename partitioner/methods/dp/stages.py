@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.chain import growth_of
+from partitioner.methods.dp.lattice import Ints32
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
 from partitioner.problem.problem import Problem
@@ -25,7 +26,6 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.in_flight import samples_in_flight
 
 Ints16 = NDArray[np.int16]
-Ints32 = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 NO_PASSES: Ints = np.zeros(0, np.int64)
 NO_GROUPS: Ints16 = np.empty((0, 0, 0), np.int16)
@@ -74,7 +74,7 @@ class PipelineSearchSpec(NamedTuple):
     rest
         Shape (I,): the least sum of the loads of the supernodes outside an ideal.
     growth, easiest
-        Shapes (K, n) and (K, I), see :class:`partitioner.methods.dp.arrays.ChainSearchSpec`; for one device.
+        Shapes (K, n) and (K, I), see :class:`partitioner.methods.dp.chain.ChainSearchSpec`; for one device.
     open
         Shape (n,): whether the supernode may be added.
     """

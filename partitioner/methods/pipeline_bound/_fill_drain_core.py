@@ -15,7 +15,6 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
-from partitioner.methods.dp._chain_core import relocate
 from partitioner.methods.dp._passes_core import (
     INTO,
     LEAVING,
@@ -27,6 +26,7 @@ from partitioner.methods.dp._passes_core import (
 )
 from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
 from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp.lattice import relocate
 from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts
 from partitioner.methods.pipeline_bound.paths import MakespanSpec, MakespanTable
 from partitioner.problem.arrays import Floats, Ints

@@ -1,8 +1,12 @@
-"""The search for the least makespan that the stages of some pipeline do not refute.
+"""A lower bound on the makespan of pipelines: the least one that the stages of some pipeline do not refute.
 
-What the devices that are left can take of the supernodes outside an ideal.
+A limit T is refuted if no chain of stages has, for each of its stages j, only paths of at most T:
 
-How much is remembered of each state: more and more paths, of more and more pipelines.
+    times of the stages before j + M loads of j <= T, and all paths through the passes of j and behind it
+
+The limit is bracketed, and how much is remembered of each state grows from level to level: more and more
+paths, of more and more pipelines. For two equal stages of load 1 and M = 4 samples without a backward pass
+T = 4 is refuted, since the second stage waits for 1: the bound is 5.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import SLACK, Relaxation
+from partitioner.methods.bounds.relaxation import SLACK
+from partitioner.methods.dp.bracket import Bracket, Decision, Stopped
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import lattice_within
@@ -21,7 +26,7 @@ from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node, relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS, StageFigures, sweep
+from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, WAYS, StageFigures, sweep
 from partitioner.methods.pipeline_bound.paths import (
     MakespanSpec,
     MakespanTable,
@@ -31,6 +36,7 @@ from partitioner.methods.pipeline_bound.paths import (
     row_events,
     spine_of,
 )
+from partitioner.methods.pipeline_bound.series import less_in_series
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
@@ -38,110 +44,47 @@ from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 from partitioner.workload.in_flight import HOLD_A_BATCH
 
-TINY = 1e-12  # in place of 0 where a stage in series may take all of the makespan
 
-
-def series_bound(problem: PipelineProblem, spine: PassSpine | None) -> float:
-    """Return a lower bound on the makespan of every pipeline; 0 if nothing is known.
-
-    A stage that holds none of the spine lies between two of its supernodes, and holds only what is neither
-    before the first of them nor behind the second. All other stages wait for one another: with the loads
-    L_1, L_2, ... and their sum S the makespan is at least L_1 + ... + M L_j for each of them, and
-    S + (M - 1) L_j, of which 1F1B leaves out half a load for each stage behind j. So for each number of
-    stages outside the series those in the series take at most a known multiple of the makespan, and all the
-    work must be somewhere.
+@dataclass(frozen=True)
+class FillDrainEffort:
+    """How far the search for a bound on the makespan goes.
 
     Parameters
     ----------
-    problem
-        A problem with a schedule and a number of microbatches.
-    spine
-        Its spine; None if there is none.
+    most_ideals, most_numbers, most_steps
+        The most ideals of a lattice and numbers of a table for which there is a search, and the most steps.
+    slice
+        Steps between two checks whether the run should end; changes no result.
+    most_detail
+        The most passes next to the first and the last ones at which paths may change to other rows.
+    slots
+        The numbers of pipelines that are remembered of a state, from level to level.
+    most_chains
+        The pipelines of a table that are simulated.
+    coarse, share
+        A level ends when the distance of bound and limit is at most this part of the value; the next ones, at
+        most this part of the distance that is left.
+    close
+        A difference between paths of at most this part of the limit is left out if tables have slots.
+    narrow
+        The search ends when the distance of bound and value is at most this part of the value.
     """
-    schedule, samples = problem.pipeline.schedule or "", problem.pipeline.microbatches
-    if schedule not in WAYS or samples is None or problem.copies.max() > 1:
-        return 0.0
-    if spine is None or not spine.returns or not spine.on.any():
-        return 0.0
-    free = without_levels(problem.relaxed())
-    relaxation = relax_memory(free)
-    if not np.isfinite(relaxation.bound):
-        return 0.0
-    room = float(relaxation.capacity(0.0, free.count, free.memory))
-    prices = np.sort(np.repeat(relaxation.time_price, free.count))[::-1]
-    need, between = relaxation.weight.sum() - room, _heaviest_between(spine, relaxation)
-    outside = float(relaxation.weight[~spine.on].sum())
-    least = np.inf
-    for apart in range(len(prices)):
-        rate = _rate(prices[: len(prices) - apart], samples, apart, WAYS[schedule].alone)
-        least = min(least, (need - min(apart * between, outside)) / max(rate, TINY))
-    return max(0.0, float(least))
+
+    most_ideals: int = 300_000
+    most_numbers: int = 40_000_000
+    most_steps: int = 40_000_000
+    slice: int = 500_000
+    most_detail: int = 8
+    slots: tuple[int, ...] = (4, 16, 64)
+    most_chains: int = 4
+    coarse: float = 2e-2
+    share: float = 0.25
+    close: float = 1e-4
+    narrow: float = 5e-4
 
 
-def _heaviest_between(spine: PassSpine, relaxation: Relaxation) -> float:
-    """Return the most weight that a stage can hold without a supernode of the spine."""
-    rest = ~spine.on
-    change = np.zeros(int(spine.on.sum()) + 2)
-    np.add.at(change, spine.first[rest], relaxation.weight[rest])
-    np.add.at(change, spine.last[rest] + 1, -relaxation.weight[rest])
-    return float(change.cumsum().max())
-
-
-def _rate(prices: Floats, samples: int, apart: int, way: int) -> float:
-    """Return how much weight stages in series take at most for each unit of time of the makespan.
-
-    Parameters
-    ----------
-    prices
-        The prices of the time of their devices, largest first.
-    samples, apart
-        The number M of microbatches, and of the stages that are not in series.
-    way
-        What a path through the later stages leaves out.
-    """
-    places = np.arange(len(prices))
-    before = float(prices @ (1 - 1 / samples) ** places) / samples
-    left_out = np.minimum(places + apart, samples - 1) / 2 if way == TURNS else np.zeros(len(prices))
-    shares = np.sort(1 / np.maximum(samples - 1 - left_out, TINY))[::-1]
-    both = np.cumsum(prices * shares) / (1 + np.cumsum(shares))
-    return min(before, float(both.max()))
-
-
-def held_of(lattice: Lattice, on: Bools) -> Ints:
-    """Return how many of some supernodes each ideal holds, shape (I,); `on` has shape (n,)."""
-    held = np.zeros(lattice.size, dtype=np.int64)
-    for ideal in range(1, lattice.size):
-        held[ideal] = held[lattice.parent[ideal]] + on[lattice.added[ideal]]
-    return held
-
-
-def less_in_series(relaxation: Relaxation, free: Ints, limit: float, samples: int) -> Floats:
-    """Return by how much less devices can take in stages in series than they have capacity, shape (S,).
-
-    If every stage waits for the ones before it, M times its load and their loads are together at most the
-    limit. So k stages take at most the limit times 1 - (1 - 1/M)^k, and their weight is largest if the
-    devices whose time has the largest price take the largest parts.
-
-    Parameters
-    ----------
-    relaxation
-        The relaxation that gives prices to the time of devices.
-    free
-        Shape (S, K): numbers of devices by kind.
-    limit, samples
-        The makespan that is allowed, and the number M of microbatches.
-    """
-    less, before = np.zeros(len(free)), np.zeros(len(free))
-    for k in np.argsort(-relaxation.time_price).tolist():
-        after = before + free[:, k]
-        parts = (1 - 1 / samples) ** before - (1 - 1 / samples) ** after
-        less += relaxation.time_price[k] * limit * (free[:, k] / samples - parts)
-        before = after
-    return less
-
-
-MOST_NUMBERS = 40_000_000  # in a table
-MOST_DETAIL = 8
+EFFORT = FillDrainEffort()
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +160,10 @@ def levels_of(problem: PipelineProblem, spine: PassSpine, states: int, fewer: bo
         yield least_level()
         return
     finest = min(_most_detail(problem, spine), max(ahead), samples - 1)
-    for wanted, slots in ((0, 1), (finest, 4), (finest, 16), (finest, 64)):
+    for wanted, slots in ((0, 1), *((finest, most) for most in EFFORT.slots)):
         for detail in range(wanted, -1, -1):
             level = DetailLevel(row_events(samples, ahead, detail, fewer), spine.returns, slots)
-            if level.numbers(states) <= MOST_NUMBERS or wanted == 0:
+            if level.numbers(states) <= EFFORT.most_numbers or wanted == 0:
                 if (detail, slots) not in before:
                     yield level
                 before.add((detail, slots))
@@ -228,10 +171,10 @@ def levels_of(problem: PipelineProblem, spine: PassSpine, states: int, fewer: bo
 
 
 def _most_detail(problem: PipelineProblem, spine: PassSpine) -> int:
-    """Return how many passes next to the first and last ones can lengthen paths, at most MOST_DETAIL."""
+    """Return how many passes next to the first and last ones can lengthen paths, at most `most_detail`."""
     if problem.pipeline.schedule in HOLD_A_BATCH:
         return 0
-    return MOST_DETAIL if spine.returns else 1
+    return EFFORT.most_detail if spine.returns else 1
 
 
 def _ahead(problem: PipelineProblem, spine: PassSpine) -> list[int] | None:
@@ -246,15 +189,12 @@ def _ahead(problem: PipelineProblem, spine: PassSpine) -> list[int] | None:
     return [1] * (devices + 1) if spine.together else None
 
 
-MOST_IDEALS = 300_000
-MOST_STEPS = 40_000_000
-SLICE = 500_000
-MOST_CHAINS = 4  # of a table that are simulated
-COARSE = 2e-2  # of the value: the distance at which the search goes on to more paths
-SHARE = 0.25  # of the distance at the beginning: the same with more paths
-CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
-NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
-ROUNDING = 1e-9
+def held_of(lattice: Lattice, on: Bools) -> Ints:
+    """Return how many of some supernodes each ideal holds, shape (I,); `on` has shape (n,)."""
+    held = np.zeros(lattice.size, dtype=np.int64)
+    for ideal in range(1, lattice.size):
+        held[ideal] = held[lattice.parent[ideal]] + on[lattice.added[ideal]]
+    return held
 
 
 @dataclass(eq=False)
@@ -301,17 +241,17 @@ class FillDrain:
         list of Part
             The stages of a pipeline, first to last, whose makespan may be below the value.
         """
-        outside = None if self._closed(self.value) else self._outside(self.value)
+        outside = None if self.closed(self.value) else self._outside(self.value)
         if outside is None:
             return
-        states, near = self.lattice.size * self.tables.space.count, COARSE * self.value
+        states, near = self.lattice.size * self.tables.space.count, EFFORT.coarse * self.value
         levels = list(levels_of(self.problem, self.spine, states, self.idle))
         for level in levels:
             self.scarce = level.slots == 1
             yield from self._halved(level, outside, 0.0 if level is levels[-1] else near)
-            if self.ended or self._closed(self.value) or not self.scarce:
+            if self.ended or self.closed(self.value) or not self.scarce:
                 return
-            near = SHARE * (self.value - self.bound)
+            near = EFFORT.share * (self.value - self.bound)
 
     def _halved(self, level: DetailLevel, outside: Floats, near: float) -> Iterator[list[Part]]:
         """Halve the distance between the bound and the least limit that a pipeline meets.
@@ -319,23 +259,19 @@ class FillDrain:
         Yielded are pipelines that meet a limit and may be better than the best one. The search ends if bound
         and limit are near and a finer level could tell more.
         """
-        high = self.value
-        while not self._closed(high := min(high, self.value), near if self.scarce else 0.0):
-            limit = (self.bound + high) / 2
-            table = self._filled(limit, level, outside)
-            if table is None:
-                return
-            self.scarce |= bool((table.used == level.slots).any())
-            if not table.used[-1].any():
-                self.bound = limit
-            else:
-                high = limit
-                yield from self._best(table, level)
+        limits = LimitBracket(self, outside, near)
+        try:
+            for asked in limits.questions(lambda _: limits.next_limit(), level):
+                self.bound = limits.bound
+                for table in asked.decision.stages or ():
+                    yield from self._best(table, level)
+        except Stopped:
+            return
 
     def _best(self, table: MakespanTable, level: DetailLevel) -> Iterator[list[Part]]:
         """Yield the pipelines of a table whose paths are shortest, unless they have been before."""
         last = table.label[-1, :, :, level.whole] if level.labels else table.value[-1]
-        for place in np.argsort(last, axis=None)[:MOST_CHAINS].tolist():
+        for place in np.argsort(last, axis=None)[: EFFORT.most_chains].tolist():
             if last.flat[place] < self.value:
                 stages = self._stages(table, *divmod(place, last.shape[1]))
                 key = tuple((part.kind, part.replicas, part.nodes.tobytes()) for part in stages)
@@ -343,8 +279,9 @@ class FillDrain:
                     self.known.add(key)
                     yield turned_stages(stages, self.problem.n)
 
-    def _closed(self, high: float, near: float = 0.0) -> bool:
-        return high - self.bound <= max(near, NARROW * self.value)
+    def closed(self, high: float, near: float = 0.0) -> bool:
+        """Whether a limit is as close to the bound as is asked."""
+        return high - self.bound <= max(near, EFFORT.narrow * self.value)
 
     def _outside(self, limit: float) -> Floats | None:
         """Return the least times of the stages outside each ideal; None if the run must end."""
@@ -354,7 +291,7 @@ class FillDrain:
         spec = self._spec(limit, least_level())
         return least if self._swept(spec, table, least, self.lattice.size - 2, -1) else None
 
-    def _filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
+    def filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""
         table = level.table(self.lattice.size, self.tables.space.count)
         return table if self._swept(self._spec(limit, level), table, outside, 0, 1) else None
@@ -367,10 +304,10 @@ class FillDrain:
         costs = costs._replace(made=self.problem.nets.made, read=read_of_node(self.problem))
         model = StageFigures(costs, self.tables.model.memory, self.tables.space.states)
         while 0 <= first < last:
-            self.ended = self.settings.expired or self.steps > MOST_STEPS
+            self.ended = self.settings.expired or self.steps > EFFORT.most_steps
             if self.ended:
                 return False
-            first, steps = sweep(self.lattice, model, spec, table, outside, first, step, SLICE)
+            first, steps = sweep(self.lattice, model, spec, table, outside, first, step, EFFORT.slice)
             self.steps += steps
         return True
 
@@ -398,7 +335,7 @@ class FillDrain:
             spine=held_of(self.lattice, self.spine.on[::-1]),
             rows=level.rows,
             whole=level.whole,
-            close=CLOSE * limit if level.slots > 1 else 0.0,
+            close=EFFORT.close * limit if level.slots > 1 else 0.0,
             capacity=capacity + SLACK * (tables.relaxation.weight.sum() + capacity),
             capacity_on=capacity_on + SLACK * (tables.relaxation.weight.sum() + capacity),
             price=tables.space.free @ tables.relaxation.time_price,
@@ -422,6 +359,45 @@ class FillDrain:
             ideal, slot = before, int(table.slot[place])
             state -= self.tables.space.step(kind, max(copies, 1))
         return stages[::-1]
+
+
+class LimitBracket(Bracket[DetailLevel]):
+    """The bound, and the least limit that a pipeline meets as far as one level of detail knows.
+
+    What is found of a limit is the table of the pipelines that meet it, of which a simulation may show a
+    makespan below it.
+
+    Parameters
+    ----------
+    whole
+        The search that this one is a step of.
+    outside, near
+        The least times of stages outside each ideal; and the distance at which a finer level could tell more.
+    """
+
+    def __init__(self, whole: FillDrain, outside: Floats, near: float) -> None:
+        self.settings, self.bound, self.value, self.stages = whole.settings, whole.bound, whole.value, None
+        self.whole, self.outside, self.near = whole, outside, near
+
+    def next_limit(self) -> float | None:
+        """Return the limit halfway between bound and value; None if they are near."""
+        self.value = min(self.value, self.whole.value)
+        closed = self.whole.closed(self.value, self.near if self.whole.scarce else 0.0)
+        return None if closed else (self.bound + self.value) / 2
+
+    def decide(self, threshold: float, effort: DetailLevel) -> Decision:
+        """Return the table of the pipelines that nothing refutes at a limit.
+
+        Raises
+        ------
+        Stopped
+            If the run must end.
+        """
+        table = self.whole.filled(threshold, effort, self.outside)
+        if table is None:
+            raise Stopped
+        self.whole.scarce |= bool((table.used == effort.slots).any())
+        return Decision([table] if table.used[-1].any() else None, threshold, complete=True)
 
 
 def _way(problem: PipelineProblem, spine: PassSpine) -> int:
@@ -470,7 +446,7 @@ def fill_drain(
     free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
     free = turned(replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None))
     relaxation = relax_memory(free)
-    lattice = lattice_within(free, settings, model_for(free), MOST_IDEALS)
+    lattice = lattice_within(free, settings, model_for(free), EFFORT.most_ideals)
     if lattice is None or np.isinf(relaxation.bound):
         return None
     tables = PipelineTables(free, relaxation, lattice)

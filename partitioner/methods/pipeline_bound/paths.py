@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.dp.stages import Ints32
+from partitioner.methods.dp.lattice import Ints32
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph

@@ -123,11 +123,9 @@ class Ranking:
         The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
         ideals are too many it knows the number of stages in series alone.
         """
-        from partitioner.methods.pipeline_bound.fill_drain import (
-            fill_drain,  # loads numba
-            series_bound,
-        )
+        from partitioner.methods.pipeline_bound.fill_drain import fill_drain  # loads numba
         from partitioner.methods.pipeline_bound.paths import spine_of
+        from partitioner.methods.pipeline_bound.series import series_bound
 
         if self.best is None or self.expired or self.chooses:
             return 0.0

@@ -11,8 +11,9 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.method import Settings
-from partitioner.methods.pipeline_bound.fill_drain import fill_drain, series_bound
+from partitioner.methods.pipeline_bound.fill_drain import fill_drain
 from partitioner.methods.pipeline_bound.paths import spine_of
+from partitioner.methods.pipeline_bound.series import series_bound
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT

@@ -1,0 +1,115 @@
+"""What stages in series can take at most, and the bound on the makespan that follows from it.
+
+Stages in series wait for one another. With the loads L_1, L_2, ... of a sample and M microbatches the
+makespan is at least
+
+    L_1 + ... + L_(j-1) + M L_j    for each stage j
+
+so k equal devices take at most 1 - (1 - 1/M)^k of it in place of k / M: with two devices and two microbatches
+3 / 4 of the makespan, not all of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.levels_tables import without_levels
+from partitioner.methods.dp.stages import relax_memory
+from partitioner.methods.pipeline_bound._fill_drain_core import TURNS, WAYS
+from partitioner.methods.pipeline_bound.paths import PassSpine
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.variants import PipelineProblem
+
+TINY = 1e-12  # in place of 0 where a stage in series may take all of the makespan
+
+
+def series_bound(problem: PipelineProblem, spine: PassSpine | None) -> float:
+    """Return a lower bound on the makespan of every pipeline; 0 if nothing is known.
+
+    A stage that holds none of the spine lies between two of its supernodes, and holds only what is neither
+    before the first of them nor behind the second. All other stages wait for one another: with the loads
+    L_1, L_2, ... and their sum S the makespan is at least L_1 + ... + M L_j for each of them, and
+    S + (M - 1) L_j, of which 1F1B leaves out half a load for each stage behind j. So for each number of
+    stages outside the series those in the series take at most a known multiple of the makespan, and all the
+    work must be somewhere.
+
+    Parameters
+    ----------
+    problem
+        A problem with a schedule and a number of microbatches.
+    spine
+        Its spine; None if there is none.
+    """
+    schedule, samples = problem.pipeline.schedule or "", problem.pipeline.microbatches
+    if schedule not in WAYS or samples is None or problem.copies.max() > 1:
+        return 0.0
+    if spine is None or not spine.returns or not spine.on.any():
+        return 0.0
+    free = without_levels(problem.relaxed())
+    relaxation = relax_memory(free)
+    if not np.isfinite(relaxation.bound):
+        return 0.0
+    room = float(relaxation.capacity(0.0, free.count, free.memory))
+    prices = np.sort(np.repeat(relaxation.time_price, free.count))[::-1]
+    need, between = relaxation.weight.sum() - room, _heaviest_between(spine, relaxation)
+    outside = float(relaxation.weight[~spine.on].sum())
+    least = np.inf
+    for apart in range(len(prices)):
+        rate = _rate(prices[: len(prices) - apart], samples, apart, WAYS[schedule].alone)
+        least = min(least, (need - min(apart * between, outside)) / max(rate, TINY))
+    return max(0.0, float(least))
+
+
+def _heaviest_between(spine: PassSpine, relaxation: Relaxation) -> float:
+    """Return the most weight that a stage can hold without a supernode of the spine."""
+    rest = ~spine.on
+    change = np.zeros(int(spine.on.sum()) + 2)
+    np.add.at(change, spine.first[rest], relaxation.weight[rest])
+    np.add.at(change, spine.last[rest] + 1, -relaxation.weight[rest])
+    return float(change.cumsum().max())
+
+
+def _rate(prices: Floats, samples: int, apart: int, way: int) -> float:
+    """Return how much weight stages in series take at most for each unit of time of the makespan.
+
+    Parameters
+    ----------
+    prices
+        The prices of the time of their devices, largest first.
+    samples, apart
+        The number M of microbatches, and of the stages that are not in series.
+    way
+        What a path through the later stages leaves out.
+    """
+    places = np.arange(len(prices))
+    before = float(prices @ (1 - 1 / samples) ** places) / samples
+    left_out = np.minimum(places + apart, samples - 1) / 2 if way == TURNS else np.zeros(len(prices))
+    shares = np.sort(1 / np.maximum(samples - 1 - left_out, TINY))[::-1]
+    both = np.cumsum(prices * shares) / (1 + np.cumsum(shares))
+    return min(before, float(both.max()))
+
+
+def less_in_series(relaxation: Relaxation, free: Ints, limit: float, samples: int) -> Floats:
+    """Return by how much less devices can take in stages in series than they have capacity, shape (S,).
+
+    If every stage waits for the ones before it, M times its load and their loads are together at most the
+    limit. So k stages take at most the limit times 1 - (1 - 1/M)^k, and their weight is largest if the
+    devices whose time has the largest price take the largest parts.
+
+    Parameters
+    ----------
+    relaxation
+        The relaxation that gives prices to the time of devices.
+    free
+        Shape (S, K): numbers of devices by kind.
+    limit, samples
+        The makespan that is allowed, and the number M of microbatches.
+    """
+    less, before = np.zeros(len(free)), np.zeros(len(free))
+    for k in np.argsort(-relaxation.time_price).tolist():
+        after = before + free[:, k]
+        parts = (1 - 1 / samples) ** before - (1 - 1 / samples) ** after
+        less += relaxation.time_price[k] * limit * (free[:, k] / samples - parts)
+        before = after
+    return less
