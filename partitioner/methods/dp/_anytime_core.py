@@ -4,6 +4,9 @@ The stages of a state are enumerated depth first. Candidates are taken in one or
 ready are put at the end, so that every set of supernodes is met once. A stage counts if its load keeps to
 the threshold, the rest may still fit the devices that are left, and it cannot take one more supernode
 without harm to other stages. States are in skew heaps in two arrays: the states below each one.
+
+The walk of :mod:`partitioner.methods.dp._walk_core` follows the covers of a lattice, which is what does not
+fit in memory here: so this one keeps the supernodes that are ready instead.
 """
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
@@ -327,6 +330,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
         i = position[depth]
         if i >= ready[depth] or steps >= limits[1] or found >= most:
             full = full or i < ready[depth]
+            # all stages with these supernodes have been met: take the last one out again
             depth -= 1
             if depth >= 0:
                 v = candidate[position[depth] - 1]
@@ -340,6 +344,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
         steps += 1
         add_to_stage(model, before, inside, v, depth, transfer)
         size[depth + 1] = size[depth] + sizes[v]
+        # the stage with the next candidate; it is not followed if no device left can run it or a larger one
         possible = False
         for k in range(kinds):
             compute[depth + 1, k] = compute[depth, k] + times[k, v]
@@ -355,6 +360,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
             continue
         depth += 1
         placed[v] = True
+        # the ideal with the stage: its hash, and by each bound what the devices left must take of the rest
         key[depth] = key[depth - 1] ^ hashes[v]
         for b in range(bounds):
             rest[depth, b] = rest[depth - 1, b] - weights[b, v]
@@ -366,6 +372,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
                     rest[depth, 0] += toll * cost[net]
                 elif held == pins[net] and held > 1:
                     rest[depth, 0] -= toll * cost[net]
+        # candidates that wait for no other supernode any more come after those of the smaller stage
         ready[depth], position[depth] = ready[depth - 1], i + 1
         for e in range(after_start[v], after_start[v + 1]):
             missing[after[e]] -= 1
@@ -373,6 +380,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
                 candidate[ready[depth]] = after[e]
                 ready[depth] += 1
         for k in range(kinds):
+            # a state after this stage is entered if its devices can take the rest and it is maximal
             used = following[k]
             if used < 0 or size[depth] > memory[k]:
                 continue

@@ -93,6 +93,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
         while depth >= 0:
             e = cursor[depth]
             if e == end[depth] or blocked[depth] > target:
+                # all stages with these supernodes have been read: take the last one out again
                 depth -= 1
                 if depth >= 0:
                     take_from_stage(model, inside, node[cursor[depth] - 1])
@@ -102,6 +103,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
             steps += 1
             add_to_stage(model, before, inside, v, depth, transfer)
             size[depth + 1] = size[depth] + sizes[v]
+            # a stage that no kind can run within the threshold can do so with no further supernode
             possible = False
             for k in range(kinds):
                 compute[depth + 1, k] = compute[depth, k] + work[k, v]

@@ -182,6 +182,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
             here, load, easy = group[k], rows.load[i, k], easiest[k, ideal]
             if load == np.inf:
                 continue
+            # for each group of the stage before and of the one to come
             for ends_at in range(goals * groups):
                 come_from, go_to = (0, 0) if groups == 1 else (ends_at // goals, ends_at % goals)
                 pair, goal = come_from * groups + here, here * groups + go_to
@@ -205,6 +206,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
                     most -= 1
                 if fewest > most:
                     continue
+                # extend each useful state by the stage on every number of devices that it leaves
                 for w in range(counts[pair]):
                     s, known, best = worthy[pair, w], least[pair, w], np.inf
                     for r in range(fewest, min(most, left[s, k]) + 1):

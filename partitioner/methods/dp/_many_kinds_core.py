@@ -410,6 +410,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
     for i in range(first, rows):
         if count + len(choice) > full:
             return i, count
+        # what may join the open stage, and if that may close, what may begin a new one
         readies = list_ready(held, i, words, ready)
         extensions, closing = list_extensions(net, bar, old, i, ready, readies, choice)
         choices, row, rest, spare = extensions, 0, real[i, REST], real[i, SPARE]
@@ -425,6 +426,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             if open_rest <= open_spare + SLACK * open_spare:
                 choices = list_openings(net, bar, old, i, ready, readies, choice, choices)
         for c in range(choices):
+            # the figures of the open stage with the supernode
             k, v, opened = choice[c, 0], choice[c, 1], c >= extensions
             for each in range(7):
                 figures[each] = 0.0 if opened else real[i, each]
@@ -439,6 +441,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             load, least = growing_load(
                 figures[BUSY], figures[INTO], figures[OUT], figures[STAY], factor[k], communication
             )
+            # the devices left and the room on this one must be able to take all the rest
             figures[REST], figures[SPARE] = rest - weight[row, v], spare
             spent = least if communication == SEQUENTIAL else figures[BUSY]
             room = spare + capacity[row, k] - time_price[row, k] * spent
@@ -446,6 +449,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             over = least > threshold or (last_level and load > threshold)
             if over or figures[REST] > room + SLACK * (rest + spare):
                 continue
+            # the supernodes, the devices and the hash by which chains are compared
             for word in range(words):
                 sets[word], sets[words + word], sets[2 * words + word] = (
                     held[i, word],
@@ -466,6 +470,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             mixed = (mixed ^ (mixed >> 31) ^ k) * SPREAD
             mixed ^= mixed >> 31
             add_supernode(before_start, before, after_start, after, sets, v, words)
+            # the chain is written in place of one that it dominates, or as a new row
             place = find_place(new, sets, uses, k, figures, mixed, slots, count)
             if place < 0:
                 continue

@@ -238,6 +238,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
         v, ideal = node[e], to[e]
         if not opened[v]:
             continue
+        # add the next supernode to what the stage is made of
         steps += 1
         held[v] = True
         add_nets(costs, before, inside, v, sums, depth)
@@ -274,6 +275,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
             remove_layers(layer_start, layer_of, layers, v, by_layers)
             blocked[depth] = passed
             continue
+        # write the stage if the rest can be taken, and what it holds keeps to the limits from below
         stage[depth] = v
         offered = (
             remaining[ideal] <= target

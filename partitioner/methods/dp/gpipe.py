@@ -1,15 +1,18 @@
 """The exact dynamic program and the one over linear orders for chains with two passes (paper, Appendix D).
 
-Lower bounds for chains with two passes: the relaxation of both together, and of each alone.
+With the forward loads f_j and the backward loads b_j of stages j the value of a chain is
 
-The search for the chain of a lattice with the least sum of its largest forward and largest backward load.
+    max f_j + max b_j
 
-Three lower bounds rise: on the largest forward load, on the largest backward load, and on the largest sum of
-both loads of one stage, that a chain better than the incumbent must have. A table says whether there is a
+Three lower bounds rise: F on the largest forward load, B on the largest backward load, and S on the largest
+f_j + b_j of one stage, that a chain better than the incumbent V must have. A table says whether there is a
 chain with at most a threshold for one of them, among the chains whose other loads are small enough for a
-better one. If there is none, the bound rises to the threshold; else it rises to the least load of such
-chains, or one of them is a better incumbent. The search ends when the third bound, or the sum of the first
-two, meets the incumbent.
+better one: f_j < V - B, b_j < V - F and f_j + b_j < V. If there is none, the bound rises to the threshold;
+else it rises to the least load of such chains, or one of them is a better incumbent. The search ends when S
+or F + B meets V. Each bound is a bracket of its own; the search only chooses whose turn it is.
+
+For three nodes in a row with the forward times 1, 2 and 3 and backward times that are twice as long, on two
+devices, S = 9: the stages {1, 2} and {3} have f = 3 and b = 6, and V = 9.
 """
 
 from __future__ import annotations
