@@ -124,6 +124,7 @@ def recommend(
     *,
     schedules: Sequence[str] | None = None,
     constraints: Constraints | None = None,
+    equal_replicas: bool = False,
     time_limit: float = TIME_LIMIT,
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
@@ -147,6 +148,8 @@ def recommend(
         The schedules to try; by default all that suit the graph.
     constraints
         What every plan must keep to.
+    equal_replicas
+        Whether all stages must have the same number of devices, as Megatron and torchtitan run them.
     time_limit
         Seconds for the whole call; compiling kernels is not counted. Plans of all kinds share the first part
         of it. What is left goes to the schedules of which no plan is found yet, and to the best plan of each
@@ -180,6 +183,8 @@ def recommend(
         rule = f"must be an integer of at least 1 and at most {MANY:,}"
         raise OptionError(f"microbatches = {shown(microbatches)}: {rule}")
     check_values(time_limit=time_limit, seed=seed)
+    if not isinstance(equal_replicas, bool):
+        raise OptionError(f"equal_replicas = {shown(equal_replicas)}: must be True or False")
     if time_limit is None:
         raise OptionError("time_limit = None: must be a positive number")
     require_callable(on_progress=on_progress)
@@ -195,7 +200,7 @@ def recommend(
             [
                 Trial(recipe, spread)
                 for spread, recipe in product(spreads(devices, microbatches), recipes)
-                if recipe.uneven or spread.replicas == 1
+                if spread.replicas == 1 or (recipe.uneven and not equal_replicas)
             ]
         )
     if interruption.by_keyboard and all(one.plan is None for one in choices):

@@ -280,3 +280,25 @@ def test_the_command_line_writes_the_fastest_plan(workload_file: Path, tmp_path:
     best = record["choices"][0]
     assert load_plan(path).value == pytest.approx(best["makespan"], rel=0.2)
     assert main(["simulate", str(workload_file), str(path)]) == 0
+
+
+def test_frameworks_with_equal_replicas_leave_out_the_others(short_searches: None) -> None:
+    """A layer that takes twice as long as the other gets two of three devices, where stages may differ."""
+    graph = Graph.from_arrays(
+        {"gpu": [2.0, 1.0, 1.0, 2.0]},
+        [(0, 1), (1, 2), (2, 3)],
+        backward=[False, False, True, True],
+        color=[0, 1, 1, 0],
+        parameters=[1.0, 1.0, 0.0, 0.0],
+    )
+    devices = Devices((DeviceKind("gpu", 3, memory=1.5),))
+    found = {
+        equal: {
+            one.copies
+            for one in recommend(graph, devices, 6, schedules=["1f1b"], equal_replicas=equal).choices
+        }
+        for equal in (False, True)
+    }
+    assert "1-2" in found[False] and not any("-" in copies for copies in found[True])
+    with pytest.raises(OptionError, match="equal_replicas = 2: must be True or False"):
+        recommend(line(), devices, 4, equal_replicas=2)  # type: ignore[arg-type]
