@@ -34,6 +34,8 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.planning.layouts.layout import ClusterLayout
 from partitioner.planning.layouts.plan import plan
 from partitioner.planning.layouts.result import LayoutPlan
+from partitioner.planning.serving.plan_serving import plan_serving
+from partitioner.planning.serving.result import ServingPlan
 from partitioner.planning.sizing.fewest_devices import FewestDevices, fewest_devices
 from partitioner.planning.sizing.least_memory import LeastMemory, least_memory
 from partitioner.planning.solve import solve
@@ -99,6 +101,7 @@ __all__ = [
     "Progress",
     "Recommendation",
     "Report",
+    "ServingPlan",
     "Solution",
     "SplitPlan",
     "SweepProgress",
@@ -128,6 +131,7 @@ __all__ = [
     "load_plan",
     "load_timeline",
     "plan",
+    "plan_serving",
     "recommend",
     "report",
     "solve",

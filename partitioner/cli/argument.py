@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from partitioner.base.errors import OptionError
 from partitioner.base.sizes import byte_count
+from partitioner.base.units import MS_PER_SECOND
 
 T = TypeVar("T")
 
@@ -77,6 +78,22 @@ def rate(text: str) -> float:
     (25000000000.0, 2000000000.0)
     """
     return size(text.strip().removesuffix("/s"))
+
+
+def milliseconds(text: str) -> float:
+    """Return the milliseconds that a text says, such as ``600ms`` or ``1.5s``, as argparse's `type`.
+
+    Examples
+    --------
+    >>> milliseconds("600ms"), milliseconds("1.5s"), milliseconds("50")
+    (600.0, 1500.0, 50.0)
+    """
+    plain = text.strip()
+    factor = MS_PER_SECOND if plain.endswith("s") and not plain.endswith("ms") else 1.0
+    try:
+        return float(plain.removesuffix("ms").removesuffix("s")) * factor
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a time, such as 600ms or 1.5s") from None
 
 
 def names(text: str) -> list[str]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable, write_text
-from partitioner.cli.argument import Section, flag, names, rate, size, value
+from partitioner.cli.argument import Section, flag, milliseconds, names, pool, rate, size, value
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.planning.layouts.changes import OTHER_GPUS
 from partitioner.planning.layouts.plan import LATENCY, NETWORK, NODE, TIME_LIMIT, TOP, plan
+from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
+from partitioner.planning.serving.plan_serving import plan_serving
+from partitioner.planning.serving.result import ServingPlan
 
 LAYOUTS = (
     Section(
@@ -30,20 +34,18 @@ LAYOUTS = (
                 type=float,
                 metavar="RATE",
             ),
-            value("--device", "take these GPUs, such as A100-80 (required)", metavar="NAME", required=True),
+            value("--device", "take these GPUs, such as A100-80 (default: those of --pool)", metavar="NAME"),
             value(
                 "--global-batch",
-                "train with batches of this many sequences (required)",
+                "train with batches of this many sequences (default: none, with --serve)",
                 type=int,
                 metavar="N",
-                required=True,
             ),
             value(
                 "--sequence",
-                "train with sequences of this many tokens (required)",
+                "train with sequences of this many tokens (default: none, with --serve)",
                 type=int,
                 metavar="N",
-                required=True,
             ),
             value(
                 "--runtime",
@@ -70,6 +72,60 @@ LAYOUTS = (
                 f"(default: {', '.join(OTHER_GPUS)})",
                 type=names,
                 metavar="NAMES",
+            ),
+        ),
+    ),
+    Section(
+        "serving",
+        (
+            flag("--serve", "rank layouts of a server that generates text (default: layouts of training)"),
+            value(
+                "--pool",
+                "serve on these numbers of GPUs by kind, each with at most this many bytes of memory if "
+                'given, such as "A100-80=4,RTX 4090=4:22GB" (default: --gpus of --device)',
+                type=pool,
+                metavar="KIND=N[:BYTES],...",
+            ),
+            value(
+                "--prompt",
+                "answer prompts of this many tokens (default: none, without --serve)",
+                type=int,
+                metavar="N",
+            ),
+            value(
+                "--generate",
+                "generate this many tokens after a prompt (default: none, without --serve)",
+                type=int,
+                metavar="N",
+            ),
+            value(
+                "--ttft",
+                "have the first token within this time, such as 600ms (default: no limit)",
+                type=milliseconds,
+                metavar="TIME",
+            ),
+            value(
+                "--tpot",
+                "have each further token within this time, such as 50ms (default: no limit)",
+                type=milliseconds,
+                metavar="TIME",
+            ),
+            value(
+                "--users",
+                "1: serve one user as fast as possible, with memory for one context (default: as many as "
+                "bring the most tokens)",
+                type=int,
+                metavar="N",
+            ),
+            value(
+                "--weight-dtype",
+                "keep weights in numbers of this type, such as q4_k_m (default: that of --dtype)",
+                metavar="TYPE",
+            ),
+            value(
+                "--cache-dtype",
+                "keep keys and values in numbers of this type (default: the model's)",
+                metavar="TYPE",
             ),
         ),
     ),
@@ -131,6 +187,10 @@ LAYOUTS = (
 )
 
 
+TRAINING = ("device", "global_batch", "sequence")
+SERVED = ("prompt", "generate")
+
+
 def plan_layouts(options: argparse.Namespace) -> None:
     """Rank the layouts of a language model on a cluster, print them, and write files.
 
@@ -140,23 +200,37 @@ def plan_layouts(options: argparse.Namespace) -> None:
         If a file or an option breaks a rule, or no layout fits.
     """
     check_writable(options.output, options.settings)
-    asked = (
-        "gpus",
-        "tokens_per_second",
-        "device",
-        "global_batch",
-        "sequence",
-        "runtime",
-        "top",
-        "time_limit",
-        "node",
-    )
-    given = {name: getattr(options, name) for name in (*asked, "latency", "memory", "dtype", "instead")}
-    if options.network is not None:
-        given["network"] = options.network
-    found = plan(options.config, peer=options.nvlink, explain=bool(options.explain), **given)
+    needed = SERVED if options.serve else TRAINING
+    for name in needed:
+        if getattr(options, name) is None:
+            other = "with" if options.serve else "without"
+            raise OptionError(f"{name} = None: must be given {other} --serve")
+    found = _server(options) if options.serve else _training(options)
     texts = {options.output: found.to_json() + "\n"}
     if options.settings is not None:
+        if isinstance(found, ServingPlan):
+            raise OptionError(f"settings = {shown(options.settings)}: are written for training")
         texts[options.settings] = found.settings()
     writes = [lambda path=path, text=text: write_text(path, text) for path, text in texts.items() if path]
     show(found.to_json() if options.format == "json" else found.summary(), *writes)
+
+
+def _training(options: argparse.Namespace) -> LayoutPlan:
+    asked = ("gpus", "tokens_per_second", *TRAINING, "runtime", "top", "time_limit", "node")
+    given = {name: getattr(options, name) for name in (*asked, "latency", "memory", "dtype", "instead")}
+    if options.network is not None:
+        given["network"] = options.network
+    return plan(options.config, peer=options.nvlink, explain=bool(options.explain), **given)
+
+
+def _server(options: argparse.Namespace) -> ServingPlan:
+    asked = (*SERVED, "ttft", "tpot", "users", "node", "top", "time_limit", "dtype")
+    given = {name: getattr(options, name) for name in asked}
+    if options.network is not None:
+        given["network"] = options.network
+    types = {name: getattr(options, name) for name in ("weight_dtype", "cache_dtype")}
+    given |= {name: value for name, value in types.items() if value is not None}
+    devices = options.pool
+    if devices is None and (options.device is None or options.gpus is None):
+        raise OptionError("pool = None: give --pool, or --gpus and --device")
+    return plan_serving(options.config, devices or {options.device: (options.gpus, options.memory)}, **given)

@@ -48,7 +48,7 @@ SUFFIX = ".json"
 SIZES = ("memory_gb", "bandwidth_gb_s")
 LINKS = ("peer_gb_s", "host_gb_s")
 TEXTS = ("name", "source", "like")
-FIELDS = ("aliases", *TEXTS, *SIZES, *LINKS, "peak_tflops")
+FIELDS = ("aliases", "cpu", *TEXTS, *SIZES, *LINKS, "peak_tflops")
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class NamedDevice:
         Bytes a second between the device and its host's memory in one direction; None if not known.
     like
         The name of the device whose measured curves serve for it; None for the one with the nearest speed.
+    cpu
+        Whether its memory is that of the host, so that it pays for no transfers.
     """
 
     name: str
@@ -84,6 +86,7 @@ class NamedDevice:
     peer: float | None = None
     host: float | None = None
     like: str | None = None
+    cpu: bool = False
 
     def speed(self, dtype: str) -> float:
         """Return the peak operations a second for numbers of a type, such as ``"bfloat16"``.
@@ -118,7 +121,7 @@ def device_from(data: Any, source: str) -> NamedDevice:
     """
     if not isinstance(data, Mapping):
         raise WorkloadError([Flaw("device", "", shown(data), "must be an object")], source)
-    flaws = [*_unknown(data), *_text_flaws(data), *_number_flaws(data), *_peak_flaws(data)]
+    flaws = [*_unknown(data), *_cpu_flaws(data), *_text_flaws(data), *_number_flaws(data), *_peak_flaws(data)]
     if flaws:
         raise WorkloadError(flaws, source)
     peer, host = (None if data.get(name) is None else data[name] * GIGA for name in LINKS)
@@ -132,6 +135,7 @@ def device_from(data: Any, source: str) -> NamedDevice:
         peer,
         host,
         data.get("like"),
+        data.get("cpu", False),
     )
 
 
@@ -141,6 +145,11 @@ def _unknown(data: Mapping[str, Any]) -> list[Flaw]:
         for name in data
         if name not in FIELDS
     ]
+
+
+def _cpu_flaws(data: Mapping[str, Any]) -> list[Flaw]:
+    given = data.get("cpu", False)
+    return [] if isinstance(given, bool) else [Flaw("device", "cpu", shown(given), "must be true or false")]
 
 
 def _text_flaws(data: Mapping[str, Any]) -> list[Flaw]:

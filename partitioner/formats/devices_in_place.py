@@ -119,12 +119,16 @@ def pooled(devices: Devices, pool: Mapping[str, tuple[int, float | None]]) -> De
     return replace(devices, kinds=kinds)
 
 
-def one_accelerator(graph: Graph, memory: float | None = None) -> Devices:
+def one_accelerator(graph: Graph, memory: float | None = None, in_host: bool = False) -> Devices:
     """Return one accelerator and no CPU, the devices of a file that names none.
 
-    Replicas exchange weights with the bandwidth that the graph was made with, if it is for training.
+    If its data is in host memory, it pays for no transfers. Replicas exchange weights with the bandwidth that
+    the graph was made with, if it is for training.
     """
     devices = Devices.accelerated(1, memory=memory)
+    if in_host:
+        first, *others = devices.kinds
+        return replace(devices, kinds=(replace(first, pays_communication=False), *others))
     given = graph.extras.top.get("bandwidth")
     if not given or not graph.backward.any():
         return devices

@@ -108,7 +108,10 @@ def config_graph(
         name: with_ways(graph_of(setting, layout), ways, layouts, partial(graph_of, setting))
         for name, setting in runs.items()
     }
-    own = {name: one_accelerator(graph, figures[name].memory) for name, graph in graphs.items()}
+    own = {
+        name: one_accelerator(graph, figures[name].memory, figures[name].cpu and several)
+        for name, graph in graphs.items()
+    }
     graph = joined(graphs) if several else next(iter(graphs.values()))
     known = [each.name for each in figures.values()]
     given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
@@ -125,7 +128,7 @@ def config_graph(
     given |= {} if several else _speed(next(iter(figures.values())), kind, parallelism.devices)
     extras = replace(graph.extras, top={**graph.extras.top, **given})
     devices = one_of_each(own) if several else next(iter(own.values()))
-    linked = all(each.peer is not None for each in figures.values())
+    linked = all(each.peer is not None and not each.cpu for each in figures.values())
     return replace(graph, extras=extras), replace(devices, route="direct") if linked else devices
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from partitioner import OptionError, PartitionerError, Workload, WorkloadError, load, load_config, solve
 from partitioner.cli.command_line import main
+from partitioner.exports.device_map import numbers
 from partitioner.formats.llm.families import FAMILIES
 from tests.formats.llm.published import DEEPSEEK_V3, MODELS
 from tests.formats.test_fuzz import run_mutants
@@ -229,3 +230,15 @@ def test_mutated_configs_are_refused_or_solved(tmp_path: Path) -> None:
     configs = [TINY, DEEPSEEK_V3, MODELS["GPT-2"].config, MODELS["Qwen3-30B-A3B"].config]
     counts = run_mutants(tmp_path, 8, 250, configs, read)
     assert counts["done"] > 30 and counts["WorkloadError"] > 80
+
+
+def test_a_cpu_named_with_gpus_has_its_data_in_host_memory(tmp_path: Path) -> None:
+    """Exports then write CPU for it; alone it is the device of the workload as any other."""
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4}
+    config = {"model_type": "llama", "num_key_value_heads": 4, "vocab_size": 100} | sizes
+    (file := tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    asked: dict[str, Any] = {"sequence": 16, "bandwidth": 1e9, "training": False}
+    workload = load_config(file, device=["RTX 4090", "CPU"], **asked)
+    assert [kind.pays_communication for kind in workload.devices.kinds] == [True, False]
+    assert list(numbers(workload.devices).values()) == [0, "cpu"] and workload.devices.route == "host"
+    assert load_config(file, device="CPU", **asked).devices.kinds[0].pays_communication

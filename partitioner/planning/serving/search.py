@@ -1,0 +1,136 @@
+"""The best layouts of a server on a pool: bounds decide which have their layers dealt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import Interruption
+from partitioner.formats.llm.decoder import Experts
+from partitioner.planning.layouts.space import divisors, powers
+from partitioner.planning.serving.costs import PooledKind, ServingCosts
+from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout, ServingPipeline
+
+MOST_BATCH = 1024
+ONE, LONGEST = 10.0, 60.0  # seconds that the layers of a layout may take to be dealt; for one user
+
+
+@dataclass(frozen=True)
+class BlockFound:
+    """The best pipelines of a part of the pool, and a bound on the tokens per second of all of them."""
+
+    best: tuple[ServingPipeline, ...]
+    bound: float
+
+
+@dataclass
+class ServingSearch:
+    """The search for the `top` best layouts of each part of a pool.
+
+    Layouts are taken by falling bound, and their layers are dealt by the exact methods, until no bound is
+    above the worst of the best.
+    """
+
+    costs: ServingCosts
+    top: int
+    clock: Clock
+    interruption: Interruption
+    one_user: bool = False
+    tried: int = 0
+    solved: int = 0
+    whole: bool = True
+    found: dict[tuple[str, ...], BlockFound] = field(default_factory=dict)
+
+    def block(self, kinds: Sequence[PooledKind]) -> BlockFound:
+        """Return the best layouts whose every pipeline has all of some kinds of GPUs."""
+        key = tuple(kind.name for kind in kinds)
+        if key not in self.found:
+            self.found[key] = self._one_user(kinds) if self.one_user else self._searched(kinds)
+        return self.found[key]
+
+    def _searched(self, kinds: Sequence[PooledKind]) -> BlockFound:
+        runs = []
+        for layout in self.layouts(kinds):
+            self.tried += 1
+            run = PipelineRun(self.costs, layout)
+            if (most := run.most()) > 0:
+                runs.append((most, run))
+        runs.sort(key=lambda each: -each[0])
+        best: list[ServingPipeline] = []
+        bound = 0.0
+        for i, (most, run) in enumerate(runs):
+            if len(best) == self.top and most <= best[-1].tokens_per_second:
+                break
+            if self._ends():
+                return BlockFound(tuple(best), max(bound, runs[i][0]))
+            self.solved += 1
+            pipeline, own = run.solved(min(ONE, self.clock.left), self.interruption)
+            bound = max(bound, min(own, most))
+            if pipeline is not None:
+                best = sorted([*best, pipeline], key=_order)[: self.top]
+        return BlockFound(tuple(best), max([bound, *(each.tokens_per_second for each in best)]))
+
+    def _one_user(self, kinds: Sequence[PooledKind]) -> BlockFound:
+        best: list[ServingPipeline] = []
+        bound = 0.0
+        for layout in self.layouts(kinds):
+            if layout.copies > 1 or layout.batch > 1:
+                continue
+            self.tried += 1
+            if self._ends():
+                return BlockFound(tuple(best), math.inf)
+            self.solved += 1
+            found = PipelineRun(self.costs, layout).for_one_user(
+                min(LONGEST, self.clock.left), self.interruption
+            )
+            if found is not None:
+                best, bound = sorted([*best, found], key=_order)[: self.top], max(bound, found.bound)
+        return BlockFound(tuple(best), bound)
+
+    def layouts(self, kinds: Sequence[PooledKind]) -> Iterator[ServingLayout]:
+        """Yield the layouts on all of some kinds, every kind in every pipeline."""
+        decoder, layers = self.costs.decoder, len(self.costs.decoder.blocks)
+        heads = math.gcd(*(block.attention.heads for block in decoder.blocks))
+        counts = [b.network.count for b in decoder.blocks if isinstance(b.network, Experts)]
+        degrees = [[t for t in divisors(kind.node) if t <= kind.count and heads % t == 0] for kind in kinds]
+        for tensor in product(*degrees):
+            most = min(kind.count // t for kind, t in zip(kinds, tensor, strict=True))
+            several = len(kinds) > 1
+            for copies in sorted({each if several else most // each for each in range(1, most + 1)}):
+                groups = tuple(kind.count // (t * copies) for kind, t in zip(kinds, tensor, strict=True))
+                experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
+                if sum(groups) > layers:
+                    continue
+                for expert, batch in product(experts, [1] if self.one_user else powers(MOST_BATCH)):
+                    yield ServingLayout(tuple(kinds), tensor, groups, copies, batch, expert)
+
+    def _ends(self) -> bool:
+        ended = self.clock.expired or self.interruption.is_set()
+        self.whole = self.whole and not ended
+        return ended
+
+
+def _order(pipeline: ServingPipeline) -> tuple[float, str]:
+    return -pipeline.tokens_per_second, pipeline.layout.name
+
+
+def partitions(kinds: Sequence[PooledKind]) -> Iterator[list[tuple[PooledKind, ...]]]:
+    """Yield every way to divide some kinds into parts.
+
+    Examples
+    --------
+    >>> [len(parts) for parts in partitions([1, 2, 3])]
+    [1, 2, 2, 2, 3]
+    """
+    if not kinds:
+        yield []
+        return
+    first, others = kinds[0], list(kinds[1:])
+    for size in range(len(others), -1, -1):
+        for beside in combinations(others, size):
+            left = [kind for kind in others if kind not in beside]
+            for parts in partitions(left):
+                yield [(first, *beside), *parts]

@@ -1,0 +1,159 @@
+"""The best layout of a server is that of all layouts and dealings by the evaluator; no bound is below it."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations, permutations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import partitioner as pt
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import Interruption
+from partitioner.cli.command_line import main
+from partitioner.estimation.named_devices import named_device
+from partitioner.planning.layouts.question import decoder_to_train
+from partitioner.planning.serving import search as searching
+from partitioner.planning.serving.costs import PooledKind, ServingCosts, ServingLoad
+from partitioner.planning.serving.pipelines import PipelineRun
+from partitioner.planning.serving.search import ServingSearch, partitions
+
+NEAR = 1 + 1e-6
+
+
+def config(layers: int = 2, hidden: int = 256) -> dict[str, Any]:
+    sizes = {"hidden_size": hidden, "intermediate_size": 4 * hidden, "num_hidden_layers": layers}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000}
+    return {"model_type": "llama"} | sizes | heads
+
+
+def random_search(seed: int) -> tuple[ServingSearch, list[PooledKind]]:
+    """Return the search for the best layout of a small model on one or two kinds of GPUs."""
+    rng = np.random.default_rng(seed)
+    names = [str(name) for name in rng.choice(["A100-80", "RTX 4090", "H100"], 2, replace=False)]
+    kinds = [
+        PooledKind(name, named_device(name), int(rng.integers(1, 3)), float(10 ** rng.uniform(6.5, 8)), 2)
+        for name in names[: int(rng.integers(1, 3))]
+    ]
+    tpot = float(10 ** rng.uniform(-1, 1))
+    load = ServingLoad(int(rng.choice([16, 64])), int(rng.choice([8, 64])), tpot=tpot)
+    decoder = decoder_to_train(config(int(rng.integers(1, 4)), int(rng.choice([64, 256]))))
+    costs = ServingCosts(decoder, load, "bfloat16", 1e9)
+    return ServingSearch(costs, 1, Clock(), Interruption()), kinds
+
+
+def exhaustive(run: PipelineRun) -> float:
+    """Return the tokens per second of the best dealing by the evaluator; 0 if none is within the limits."""
+    graph, devices, load = run.graph(), run.devices(), run.costs.load
+    count, least = len(graph.ids), np.inf
+    for parts in range(1, min(count, len(devices.names)) + 1):
+        for cuts in combinations(range(1, count), parts - 1):
+            stage = np.searchsorted(np.array(cuts), np.arange(count), side="right")
+            for order in permutations(devices.names, parts):
+                placement = {node: order[stage[i]] for i, node in enumerate(graph.ids)}
+                evaluation = pt.evaluate(graph, devices, placement, "throughput")
+                if not evaluation.violations:
+                    least = min(least, float(evaluation.value))
+    if run.layout.sequences * least > load.generate * load.tpot * NEAR:
+        return 0.0
+    return run.layout.copies * load.generate * 1e3 / least
+
+
+def agree(seed: int) -> bool:
+    """Compare the best layout of one part of the pool; whether there is any."""
+    search, kinds = random_search(seed)
+    runs = [PipelineRun(search.costs, layout) for layout in search.layouts(kinds)]
+    rates = [exhaustive(run) for run in runs]
+    for run, rate in zip(runs, rates, strict=True):
+        assert rate <= run.most() * NEAR, run.layout.name
+    found, best = search.block(kinds), max(rates, default=0.0)
+    assert bool(found.best) == (best > 0)
+    if found.best:
+        assert found.best[0].tokens_per_second == pytest.approx(best, rel=1e-6)
+        assert best <= found.bound * NEAR and found.best[0].memory <= NEAR
+    return bool(found.best)
+
+
+def test_the_best_layout_is_that_of_all_layouts_and_dealings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "MOST_BATCH", 2)
+    assert sum(agree(seed) for seed in range(6)) > 1
+
+
+@pytest.mark.slow
+def test_the_best_layout_is_that_of_all_layouts_and_dealings_in_many_pools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(searching, "MOST_BATCH", 4)
+    assert sum(agree(seed) for seed in range(100, 140)) > 10
+
+
+def test_one_user_gets_tokens_as_soon_as_any_dealing_gives_them() -> None:
+    """The time of a token, by the evaluator, over all placements on a GPU and a CPU."""
+    decoder, load = decoder_to_train(config(3)), ServingLoad(16, 8)
+    kinds = [
+        PooledKind("RTX 4090", named_device("RTX 4090"), 1, 4.5e6, 1),
+        PooledKind("CPU", named_device("CPU"), 1, 1e9, 1),
+    ]
+    costs = ServingCosts(decoder, load, "bfloat16", 1e9)
+    found = ServingSearch(costs, 1, Clock(), Interruption(), True).block(kinds).best[0]
+    run, least = PipelineRun(costs, found.layout), np.inf
+    graph, devices = run.graph(True), run.devices(True)
+    for names in product(devices.names, repeat=len(graph.ids)):
+        evaluation = pt.evaluate(graph, devices, dict(zip(graph.ids, names, strict=True)), "latency")
+        if not evaluation.violations:
+            least = min(least, float(evaluation.value))
+    assert found.tpot == pytest.approx(least, rel=1e-6) and len(found.stages) > 1
+
+
+def test_partitions_are_all_ways_to_divide() -> None:
+    assert [len(list(partitions(list(range(n))))) for n in range(5)] == [1, 1, 2, 5, 15]  # type: ignore[arg-type]
+
+
+def test_kinds_that_add_nothing_are_named() -> None:
+    found = pt.plan_serving(config(), {"H100": 1, "T4": (1, 1e3)}, prompt=16, generate=8, dtype="float16")
+    assert found.best.unused(found.pool) == {"T4": 1} and "not worth using: 1 T4" in found.summary(80)
+    assert max(map(len, found.summary(80).splitlines())) <= 80
+
+
+def test_unlike_gpus_share_requests_by_speed() -> None:
+    found = pt.plan_serving(config(), {"H100": 1, "L40S": 1}, prompt=16, generate=8, top=3)
+    alone = pt.plan_serving(config(), {"H100": 1}, prompt=16, generate=8, top=1)
+    assert found.best.tokens_per_second >= alone.best.tokens_per_second * (1 - 1e-9)
+    assert sum(found.best.shares) == pytest.approx(1) and found.bound >= found.best.tokens_per_second
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"pool": {}}, "pool: must name at least one kind"),
+        ({"pool": {"Z9": 1}}, "device = 'Z9'"),
+        ({"users": 2}, "users = 2: must be 1 or None"),
+        ({"prompt": 0}, "prompt = 0: must be an integer of at least 1"),
+        ({"ttft": -1.0}, "ttft = -1.0: must be a number of milliseconds above 0"),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(pt.OptionError, match=said.replace(".", r"\.")):
+        asked: dict[str, Any] = {"config": config(), "pool": {"H100": 1}, "prompt": 16, "generate": 8}
+        pt.plan_serving(**asked | given)
+
+
+def test_no_layout_fits() -> None:
+    with pytest.raises(pt.InfeasibleError, match=r"none of \d+ layouts on 2 H100 fits"):
+        pt.plan_serving(config(), {"H100": (2, 1e3)}, prompt=16, generate=8)
+
+
+def test_the_command_serves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (file := tmp_path / "config.json").write_text(json.dumps(config()), encoding="utf-8")
+    asked = ["plan", str(file), "--serve", "--prompt", "16", "--generate", "8", "--tpot", "1s"]
+    assert main([*asked, "--device", "H100", "--gpus", "2", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["load"]["tpot"] == 1000 and found["layouts"][0]["tokens_per_second"] <= found["bound"]
+    assert main([*asked, "--pool", "H100=1,L40S=1:20GB", "--ttft", "600ms"]) == 0
+    assert "tokens/s, at most" in capsys.readouterr().out
+    assert main([*asked]) == 2 and main(["plan", str(file), "--serve", "--prompt", "16"]) == 2
+    assert "generate = None: must be given with --serve" in capsys.readouterr().err
+    assert main([*asked, "--pool", "H100=1", "--settings", str(tmp_path / "file")]) == 2
