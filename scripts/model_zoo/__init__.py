@@ -1,0 +1,1 @@
+"""Small models of five libraries, and what is asked of each: see ``scripts/zoo.py``."""
