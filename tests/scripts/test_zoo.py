@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the zoo is one of torch's models: pip install 'dnn-partitioner[torch]'")
 import zoo
+from model_zoo.checks import STEPS as ALL
 from model_zoo.models import MODELS
 
 PAGE = f"before\n{zoo.BEGIN}\nold\n{zoo.END}\nafter\n"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
+
+import torch
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.integrations.torch.graphs.export_errors import autocast_notes, in_our_words
 from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.flops import FlopCounts
 from partitioner.integrations.torch.graphs.joint import described, is_backward, joint_graph, outputs_of
-from partitioner.integrations.torch.graphs.operation import AtenOperation, Capture, Source
+from partitioner.integrations.torch.graphs.operation import AtenOperation, Capture, Rows, Source
 from partitioner.integrations.torch.graphs.operations import module_of, operation_of, uncounted
 from partitioner.integrations.torch.graphs.owners import (
     backward_alone,
@@ -89,6 +92,7 @@ def _captured(
         ),
         loss=_of_loss(model, exported.graph, owner),
         modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),
+        rows=rows_of(model),
         notes=(*autocast_notes(model, exported.graph), *silent, *_unread(operations, sources)),
     )
 
@@ -184,4 +188,46 @@ def _without_prefix(capture: Capture) -> Capture:
         gradients={name: path_in_model(path) for name, path in capture.gradients.items()},
         changed=frozenset(map(path_in_model, capture.changed)),
         modules=tuple(path for path in map(path_in_model, capture.modules) if path),
+        rows=Rows(
+            frozenset(map(path_in_model, capture.rows.members)),
+            frozenset(map(path_in_model, capture.rows.containers)),
+        ),
     )
+
+
+# The rows of modules that are alike, by their classes: the layers of a network, whatever their names.
+# A row is the children of one class of a module. They are more than single operators: they have modules of
+# their own, and are no containers. Below a module that is no container, their names also begin alike before a
+# number. So encoder_layer_0 and encoder_layer_1 are a row, and inception3a and inception4e; ResNet's layer1
+# and layer2 are containers, whose members are rows.
+
+CONTAINERS = torch.nn.ModuleList, torch.nn.ModuleDict, torch.nn.Sequential
+BEGINNING = re.compile(r"\D*")
+
+
+def rows_of(model: Any) -> Rows:
+    """Return the modules that stand in rows, and the containers of rows.
+
+    Examples
+    --------
+    >>> layers = {name: torch.nn.TransformerEncoderLayer(4, 1) for name in ("first", "second")}
+    >>> sorted(rows_of(torch.nn.ModuleDict(layers | {"head": torch.nn.Linear(4, 4)})).members)
+    ['first', 'second']
+    """
+    members, containers = set(), set()
+    for path, module in model.named_modules(remove_duplicate=False):
+        families: dict[tuple[type, str], list[str]] = {}
+        for name, child in module.named_children():
+            if not isinstance(child, CONTAINERS) and any(True for _ in child.children()):
+                family = type(child), "" if isinstance(module, CONTAINERS) else _beginning(name)
+                families.setdefault(family, []).append(f"{path}.{name}" if path else name)
+        found = {one for names in families.values() if len(names) > 1 for one in names}
+        members |= found
+        containers |= {path} if found and isinstance(module, CONTAINERS) else set()
+    return Rows(frozenset(members), frozenset(containers))
+
+
+def _beginning(name: str) -> str:
+    """Return what a name has before its first number; all of a name without one."""
+    found = BEGINNING.match(name)
+    return found[0] if found else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from partitioner.integrations.torch.graphs.operation import Capture
+from partitioner.integrations.torch.graphs.operation import Capture, Rows
 
 OPERATOR, MODULE, BLOCK = GRANULARITIES = ("operator", "module", "block")
 
@@ -17,7 +17,7 @@ def layers_of(capture: Capture, granularity: str) -> dict[str, str]:
     to the last module.
     """
     module = {op.operator: op.module for op in reversed(capture.operations) if not op.backward}
-    blocks = BlockLabels(capture.modules) if granularity == BLOCK else None
+    blocks = BlockLabels(capture.modules, capture.rows) if granularity == BLOCK else None
     found: dict[str, str] = {}
     loss = set(capture.loss)
     maker = {op.name: op.operator for op in capture.operations}
@@ -76,12 +76,15 @@ def _filled(found: Mapping[str, str]) -> dict[str, str]:
 
 
 class BlockLabels:
-    """The blocks of a model: the outermost members of its lists of modules, and what lies beside these.
+    """The blocks of a model: the outermost members of its rows of modules, and what lies beside these.
 
     Parameters
     ----------
     modules
         The paths of all modules.
+    rows
+        The modules in rows of modules that are alike, which are blocks, and the containers of rows, which
+        are none.
 
     Examples
     --------
@@ -91,19 +94,34 @@ class BlockLabels:
     ['model.layers.3', 'model.embedding', '', '']
     """
 
-    def __init__(self, modules: Collection[str]) -> None:
+    def __init__(self, modules: Collection[str], rows: Rows | None = None) -> None:
+        self._rows = rows or Rows()
         self._enclosing = {
-            ".".join(parts[:count])
-            for parts in (path.split(".") for path in modules)
-            for count in range(1, len(parts))
-            if any(part.isdigit() for part in parts[count:])
+            around
+            for path in modules
+            for around, *inside in (prefixes(path)[i:] for i in range(path.count(".") + 1))
+            if any(self._is_member(prefix) for prefix in inside)
         }
+
+    def _is_member(self, path: str) -> bool:
+        listed = path.rpartition(".")[2].isdigit() and path not in self._rows.containers
+        return listed or path in self._rows.members
 
     def of(self, path: str) -> str:
         """Return the block of a module; empty for a module that encloses blocks."""
-        parts = path.split(".")
-        for count, part in enumerate(parts, 1):
-            prefix = ".".join(parts[:count])
-            if part.isdigit() or prefix not in self._enclosing:
+        for prefix in prefixes(path):
+            if self._is_member(prefix) or prefix not in self._enclosing:
                 return prefix
         return ""
+
+
+def prefixes(path: str) -> list[str]:
+    """Return the paths of the modules around a module, outermost first, and its own.
+
+    Examples
+    --------
+    >>> prefixes("model.layers.3")
+    ['model', 'model.layers', 'model.layers.3']
+    """
+    parts = path.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]

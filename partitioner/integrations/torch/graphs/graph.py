@@ -59,7 +59,8 @@ def graph_of(
         Further arguments of `loss`.
     granularity
         What becomes a node: ``"operator"``, ``"module"`` (what the innermost module does without a break) or
-        ``"block"`` (a member of a list of modules, such as ``layers.3``, or a module outside of these).
+        ``"block"`` (a member of a list of modules, such as ``layers.3``, or of a row of modules that are
+        alike, such as ``encoder_layer_3``, or a module outside of these).
     dtype
         The type of numbers whose speed is taken; None for that of each operator's output.
     efficiency

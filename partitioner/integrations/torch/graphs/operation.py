@@ -99,6 +99,14 @@ class AtenOperation:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """The paths of modules that stand in rows of modules that are alike, and of the containers of rows."""
+
+    members: frozenset[str] = frozenset()
+    containers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Capture:
     """A captured model.
 
@@ -121,6 +129,8 @@ class Capture:
         The operators of the loss, which all must be on one device.
     modules
         The paths of all modules.
+    rows
+        The modules that stand in rows of modules that are alike.
     notes
         What is not known of the model, each in one sentence.
     """
@@ -134,3 +144,4 @@ class Capture:
     loss: tuple[str, ...]
     modules: tuple[str, ...]
     notes: tuple[str, ...]
+    rows: Rows = Rows()
