@@ -12,6 +12,7 @@ TIME_UNITS = {"s": MS_PER_SECOND, "ms": 1.0, "us": 1e-3}  # milliseconds of each
 # fields of a node that list others by their ids: those that read of it only what inputs determine, and those
 # that read what is not contiguous
 INPUTS_ALONE, STRIDED = "ofInputs", "strided"
+LOOSE = "looseTensors"  # the field of a node that lists tensors of the model which are below no layer
 SHARED = "sharedParameters"  # the field of a node that lists the parameters which other layers hold, too
 
 

@@ -93,6 +93,7 @@ def _captured(
         loss=_of_loss(model, exported.graph, owner),
         modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),
         rows=rows_of(model),
+        names=first,
         notes=(*autocast_notes(model, exported.graph), *silent, *_unread(operations, sources)),
     )
 
@@ -188,6 +189,7 @@ def _without_prefix(capture: Capture) -> Capture:
         gradients={name: path_in_model(path) for name, path in capture.gradients.items()},
         changed=frozenset(map(path_in_model, capture.changed)),
         modules=tuple(path for path in map(path_in_model, capture.modules) if path),
+        names={path_in_model(name): path_in_model(path) for name, path in capture.names.items()},
         rows=Rows(
             frozenset(map(path_in_model, capture.rows.members)),
             frozenset(map(path_in_model, capture.rows.containers)),

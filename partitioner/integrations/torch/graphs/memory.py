@@ -45,6 +45,23 @@ def shared(capture: Capture, readers: Mapping[str, list[str]], classes: Classes)
     return found
 
 
+def loose(
+    capture: Capture, groups: Sequence[OperationGroup], readers: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """Return the parameters and buffers that no group has below its path, by the group that reads them first.
+
+    Such are those of modules that enclose several groups, and further names of tied ones. What nothing reads
+    goes to the first group.
+    """
+    layers = {group.layer for group in groups}
+    found: dict[str, list[str]] = {}
+    for name, path in capture.names.items():
+        around = name.split(".")
+        if groups and layers.isdisjoint(".".join(around[:count]) for count in range(len(around))):
+            found.setdefault(readers.get(path, [groups[0].name])[0], []).append(name)
+    return found
+
+
 def parameter_gradients(capture: Capture, groups: Sequence[OperationGroup]) -> dict[str, list[Source]]:
     """Return the parameters whose gradients each group finishes."""
     by_path = distinct(capture)

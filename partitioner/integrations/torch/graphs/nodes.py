@@ -13,11 +13,18 @@ from partitioner.estimation.named_devices import NamedDevice
 from partitioner.estimation.optimizer import optimizer_bytes_of
 from partitioner.integrations.torch.graphs.edges import edges_of, edges_of_inputs, edges_of_strided
 from partitioner.integrations.torch.graphs.grouping import Classes, OperationGroup, colour_classes
-from partitioner.integrations.torch.graphs.memory import held, holders, parameter_gradients, shared, workspace
+from partitioner.integrations.torch.graphs.memory import (
+    held,
+    holders,
+    loose,
+    parameter_gradients,
+    shared,
+    workspace,
+)
 from partitioner.integrations.torch.graphs.operation import Capture, Source
 from partitioner.integrations.torch.graphs.stash import Tensors, stash
 from partitioner.integrations.torch.graphs.times import roofline, with_measured
-from partitioner.workload.extras import INPUTS_ALONE, SHARED, STRIDED, Extras
+from partitioner.workload.extras import INPUTS_ALONE, LOOSE, SHARED, STRIDED, Extras
 
 
 @dataclass(frozen=True)
@@ -39,11 +46,12 @@ def graph_arguments(
     """Return the arguments of :meth:`partitioner.Graph.from_arrays` for groups of operations."""
     classes = colour_classes(groups, (*capture.joined, *pairwise(capture.loss)))
     carried = edges_of(capture, groups, classes, costs.microbatches)
+    readers = holders(capture, groups)
     readers_of = {
         INPUTS_ALONE: edges_of_inputs(capture, groups),
         STRIDED: edges_of_strided(capture, groups),
+        LOOSE: loose(capture, groups, readers),
     }
-    readers = holders(capture, groups)
     return {
         **_memory(capture, groups, readers, classes, costs),
         "time": _times(groups, costs),

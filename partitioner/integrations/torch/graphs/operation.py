@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,8 @@ class Capture:
         The operators of the loss, which all must be on one device.
     modules
         The paths of all modules.
+    names
+        The first name of every parameter and buffer, by each of its names.
     rows
         The modules that stand in rows of modules that are alike.
     notes
@@ -145,3 +147,4 @@ class Capture:
     modules: tuple[str, ...]
     notes: tuple[str, ...]
     rows: Rows = Rows()
+    names: Mapping[str, str] = field(default_factory=dict)
