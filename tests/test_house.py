@@ -33,7 +33,6 @@ SMALL = {  # to become sections of their importers: an entry that is no longer n
     "partitioner.integrations.torch.placing.torch_devices",
     "partitioner.integrations.torch.placing.transfers",
     "partitioner.integrations.torch.profiling.device",
-    "partitioner.integrations.torch.profiling.measured_graph",
     "partitioner.integrations.torch.profiling.outputs",
     "partitioner.methods.baselines.single_device",
     "partitioner.methods.solvers.backends.highs",

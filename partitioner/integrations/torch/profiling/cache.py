@@ -34,11 +34,15 @@ class OperatorProfile:
         The rounds that were timed.
     stable
         Whether the times were stable at the end.
+    foreign
+        The part of all cores that other programs used meanwhile, for a clock that runs on while they do; None
+        for other clocks.
     """
 
     operators: dict[str, tuple[float, float, float]]
     rounds: int
     stable: bool
+    foreign: float | None = None
 
 
 def profile_file(folder: str | os.PathLike[str], graph: Any, device: Any, manner: str) -> Path:
@@ -118,10 +122,12 @@ def load_profile(path: Path, names: tuple[str, ...]) -> OperatorProfile | None:
     for name, values in operators.items():
         if not (isinstance(values, list) and len(values) == 3 and all(map(_is_amount, values))):
             raise _broken(path, name, f"= {shown(values)}: must be 3 numbers of at least 0")
-    rounds, stable = fields.get("rounds"), fields.get("stable")
+    rounds, stable, foreign = fields.get("rounds"), fields.get("stable"), fields.get("foreign")
     if type(rounds) is not int or rounds < 1 or not isinstance(stable, bool):
         raise _broken(path, "rounds and stable", "must be an integer of at least 1, and true or false")
-    return OperatorProfile({name: tuple(operators[name]) for name in names}, rounds, stable)
+    if foreign is not None and not _is_amount(foreign):
+        raise _broken(path, "foreign", f"= {shown(foreign)}: must be a number of at least 0, or null")
+    return OperatorProfile({name: tuple(operators[name]) for name in names}, rounds, stable, foreign)
 
 
 def _is_amount(value: object) -> bool:

@@ -16,10 +16,11 @@ from partitioner.integrations.torch.profiling.cache import (
     save_profile,
 )
 from partitioner.integrations.torch.profiling.companions import companions
-from partitioner.integrations.torch.profiling.options import ProfileOptions
+from partitioner.integrations.torch.profiling.options import CPU, ELAPSED, ProfileOptions
 from partitioner.integrations.torch.profiling.rounds import RoundsStopped, timed_rounds
 from partitioner.integrations.torch.profiling.runnable import RunnableGraph
 from partitioner.integrations.torch.profiling.timers import timer_of
+from partitioner.integrations.torch.verification.foreign_load import CpuClock
 from partitioner.methods.method import Progress
 
 Report = Callable[[Progress], None]
@@ -69,11 +70,17 @@ def _measured(
     except RoundsStopped:
         return None
     timer = timer_of(options.device, options.clock)
+    limits = options.warm_up, options.tolerance, options.time_limit
     with companions(program, options.beside):
-        timed = timed_rounds(
-            program, timer, options.warm_up, options.tolerance, options.time_limit, check, report
-        )
+        begin, own = CpuClock.now(), time.process_time()
+        load = (lambda: begin.foreign(time.process_time() - own)) if _is_shared(options) else None
+        timed = timed_rounds(program, timer, *limits, check, report, load)
     if timed is None:
         return None
     operators = {name: (timed.times[name], *memory[name]) for name in program.names}
-    return OperatorProfile(operators, timed.rounds, timed.stable)
+    return OperatorProfile(operators, timed.rounds, timed.stable, timed.foreign)
+
+
+def _is_shared(options: ProfileOptions) -> bool:
+    """Whether the clock runs on while other programs do, none of which are part of the profile."""
+    return options.device == CPU and options.clock == ELAPSED and not options.beside

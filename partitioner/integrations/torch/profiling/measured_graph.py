@@ -14,10 +14,15 @@ from partitioner.integrations.torch.graphs.operation import Capture
 from partitioner.integrations.torch.profiling.cache import OperatorProfile
 from partitioner.integrations.torch.profiling.outputs import output_bytes
 from partitioner.integrations.torch.profiling.recurrent import notes_on_recurrence
+from partitioner.integrations.torch.profiling.rounds import is_disturbed
 from partitioner.workload.graph import Graph
 from partitioner.workload.layer import ACCELERATOR
 
 UNSTABLE = "the times still changed after {} rounds; other programs may have run on the machine"
+DISTURBED = (
+    "other programs used {:.0%} of the processors: by clock='elapsed' the times are too long and differ from "
+    "one profile to the next; profile on a quiet machine, or with clock='thread'"
+)
 
 
 def measured_graph(
@@ -30,7 +35,8 @@ def measured_graph(
     groups = groups_of(capture, top["granularity"])
     training = bool(top["training"])
     unstable = [] if profile.stable else [UNSTABLE.format(profile.rounds)]
-    notes = [*capture.notes, *notes_on_recurrence(capture, training), *unstable]
+    disturbed = [DISTURBED.format(profile.foreign)] if is_disturbed(profile.foreign) else []
+    notes = [*capture.notes, *notes_on_recurrence(capture, training), *unstable, *disturbed]
     kept = {"timeUnit": "ms", **top, "rounds": profile.rounds, "notes": notes}
     arguments = graph_arguments(capture, groups, costs, training, kept)
     figures = [_figures(group, profile) for group in groups]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+CPU = "cpu"
 THREAD, ELAPSED = CLOCKS = ("thread", "elapsed")
 
 

@@ -13,7 +13,7 @@ from partitioner.estimation.measured import measured
 from partitioner.integrations.torch.graphs.graph import check_call
 from partitioner.integrations.torch.graphs.nodes import Costs
 from partitioner.integrations.torch.installed import require_torch
-from partitioner.integrations.torch.profiling.options import CLOCKS, THREAD, ProfileOptions
+from partitioner.integrations.torch.profiling.options import CLOCKS, CPU, THREAD, ProfileOptions
 from partitioner.methods.method import Progress
 from partitioner.workload.devices import Devices
 from partitioner.workload.layer_graph import time_per_byte
@@ -22,7 +22,6 @@ from partitioner.workload.workload import Workload
 if TYPE_CHECKING:
     from partitioner.integrations.torch.profiling.cache import OperatorProfile
 
-CPU = "cpu"
 STOPPED = "before a round was complete"
 
 

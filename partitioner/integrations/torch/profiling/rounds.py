@@ -11,6 +11,7 @@ import numpy as np
 from partitioner.estimation.operations import OperationTimes, is_stable
 from partitioner.integrations.torch.profiling.runnable import RunnableGraph
 from partitioner.integrations.torch.profiling.timers import OperatorTimer, empty_call
+from partitioner.integrations.torch.verification.foreign_load import MOST_FOREIGN
 from partitioner.workload.graph import Floats
 
 FEWEST = 6  # rounds that are timed
@@ -29,11 +30,14 @@ class TimedRounds:
         How many rounds were timed.
     stable
         Whether the times were stable at the end.
+    foreign
+        The part of all cores that other programs used meanwhile; None if it was not asked for or is unknown.
     """
 
     times: Mapping[str, float]
     rounds: int
     stable: bool
+    foreign: float | None = None
 
 
 class RoundsStopped(Exception):  # noqa: N818 - not an error
@@ -48,11 +52,15 @@ def timed_rounds(
     time_limit: float,
     check: Callable[[], None],
     report: Callable[[str, int, int, float], None],
+    load: Callable[[], float | None] | None = None,
 ) -> TimedRounds | None:
     """Return the median time of each operator, without that of an empty call.
 
     After `warm_up` rounds, rounds are timed until the medians of the first and the last half of them differ
-    by at most the fraction `tolerance`, or `time_limit` seconds have passed. If `check`, which is called
+    by at most the fraction `tolerance`, or `time_limit` seconds have passed. `load` is given for a clock that
+    also runs while other programs do, and says what part of all cores these have used so far: while it is
+    more than a tenth, rounds go on until the time limit, and of all rounds the faster half counts, since
+    other programs can only make a round slower. If `check`, which is called
     before each operator, raises `RoundsStopped`, the rounds until then count; None is returned if there is
     none.
     """
@@ -63,15 +71,40 @@ def timed_rounds(
             program.run(timer.run, check)
             timer.milliseconds()
         ends = time.perf_counter() + time_limit
-        while len(rounds) < FEWEST or (time.perf_counter() < ends and not _enough(rounds, tolerance)):
+        while len(rounds) < FEWEST or (
+            time.perf_counter() < ends and (is_disturbed(_part(load)) or not _enough(rounds, tolerance))
+        ):
             report("profiling", len(rounds), 0, float(rounds[-1].sum()) if rounds else np.inf)
             rounds.append(_one_round(program, timer, check))
     except RoundsStopped:
         timer.milliseconds()
     if not rounds:
         return None
-    times = dict(zip(program.names, np.median(rounds, axis=0).tolist(), strict=True))
-    return TimedRounds(times, len(rounds), _enough(rounds, tolerance))
+    foreign = _part(load)
+    counted = faster_half(rounds) if is_disturbed(foreign) else rounds
+    times = dict(zip(program.names, np.median(counted, axis=0).tolist(), strict=True))
+    return TimedRounds(times, len(rounds), _enough(rounds, tolerance), foreign)
+
+
+def is_disturbed(foreign: float | None) -> bool:
+    """Whether other programs used so much of the cores that times of a wall clock say little."""
+    return foreign is not None and foreign > MOST_FOREIGN
+
+
+def faster_half(rounds: Sequence[Floats]) -> list[Floats]:
+    """Return the half of the rounds, rounded up, with the least sums.
+
+    Examples
+    --------
+    >>> [found.sum() for found in faster_half([np.array([3.0, 1.0]), np.array([1.0, 1.0])])]
+    [np.float64(2.0)]
+    """
+    order = np.argsort([one.sum() for one in rounds], kind="stable")
+    return [rounds[i] for i in order[: (len(rounds) + 1) // 2].tolist()]
+
+
+def _part(load: Callable[[], float | None] | None) -> float | None:
+    return None if load is None else load()
 
 
 def _one_round(program: RunnableGraph, timer: OperatorTimer, check: Callable[[], None]) -> Floats:

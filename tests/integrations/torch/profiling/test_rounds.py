@@ -50,9 +50,25 @@ def rounds_of(
     warm_up: int = 0,
     time_limit: float = 60.0,
     check: Callable[[], None] = lambda: None,
+    load: Callable[[], float | None] | None = None,
 ) -> TimedRounds | None:
     script: Any = Scripted(times)
-    return timed_rounds(script, script, warm_up, 0.05, time_limit, check, lambda *report: None)
+    return timed_rounds(script, script, warm_up, 0.05, time_limit, check, lambda *report: None, load)
+
+
+def test_under_foreign_load_rounds_repeat_and_the_faster_half_counts() -> None:
+    """Rounds that are stable go on while others use the cores; a load that is not known changes nothing."""
+    loads = iter([0.5] * 8)
+    times = [(10.0, 1.0), (30.0, 1.0)] * 20
+    found = rounds_of(iter(times), load=lambda: next(loads, 0.5), time_limit=0.0)
+    assert found is not None and found.foreign == 0.5 and found.rounds == FEWEST
+    assert found.times["large"] == 10.0
+    asked = iter([0.5, 0.5])
+    ending = rounds_of(iter([(10.0, 1.0)] * 20), load=lambda: next(asked, 0.0))
+    assert ending is not None and ending.foreign == 0.0 and ending.rounds > FEWEST
+    for load in (lambda: None, lambda: 0.1):
+        quiet = rounds_of(iter([(10.0, 1.0)] * 20), load=load)
+        assert quiet is not None and quiet.rounds == FEWEST and quiet.foreign == load()
 
 
 def test_stable_times_end_with_the_fewest_rounds() -> None:
