@@ -107,15 +107,20 @@ def _further_lists(names: tuple[str, ...], block: range) -> Iterator[Flaw]:
     found: dict[tuple[str, str], list[int]] = {}
     for name in names:
         before, number, after = split_number(name)
-        listed = number is not None and is_list(before) and MTP not in name.lower()
+        listed = number is not None and MTP not in name.lower()
         if listed and (before, after) != (prefix, suffix):
             found.setdefault((before, after), []).append(number or 0)
     for (before, after), numbers in found.items():
-        several = any(number + 1 in numbers for number in numbers)
-        alike = before.split(".")[-2:] == prefix.split(".")[-2:] and after == suffix
+        several = is_list(before) and any(number + 1 in numbers for number in numbers)
+        alike = _own_name(before) == _own_name(prefix) and after == suffix
         if several or alike:
             rule = f"is a list of layers beside {prefix}*{suffix}: the tool runs models of one list of layers"
             yield Flaw(f"modules {before}*{after}", "", "", rule)
+
+
+def _own_name(prefix: str) -> str:
+    """Return the name of a list without those of the modules around it."""
+    return prefix.rstrip(".").rpartition(".")[2]
 
 
 def _without_tokens(graph: Graph, modules: Modules, block: range) -> Iterator[Flaw]:

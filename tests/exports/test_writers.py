@@ -329,6 +329,17 @@ REFUSED: tuple[tuple[list[str], str], ...] = (
         "modules layer1.*: is a list of layers beside layer2.*: the tool runs models of one list",
     ),
     (
+        [
+            "stem",
+            "a.dense1.layer1",
+            "a.dense1.layer2",
+            "a.dense2.layer1",
+            "a.dense2.layer2",
+            "a.dense2.layer3",
+        ],
+        "modules a.dense1.layer*: is a list of layers beside a.dense2.layer*",
+    ),
+    (
         ["encoder.block.0", "decoder.embed", "decoder.block.0", "decoder.block.1", "head"],
         "modules encoder.block.*: is a list of layers beside decoder.block.*",
     ),
