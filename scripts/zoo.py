@@ -112,7 +112,10 @@ def with_table(page: str, results: dict[str, dict[str, str]]) -> str:
     before, rest = page.split(BEGIN)
     known = [name for name in MODELS if name in results]
     passed = sum("failed" not in results[name] for name in known)
-    text = f"{passed} of {len(known)} models pass every step that was run; an empty cell is a step that was not.\n\n{_table(known, results)}"
+    head = (
+        f"{passed} of {len(known)} models pass every step that was run; an empty cell is a step that was not."
+    )
+    text = f"{head}\n\n{_table(known, results)}"
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
 
 
