@@ -15,11 +15,13 @@ from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.estimation.named_devices import named_device
+from partitioner.formats.devices_in_place import check_rate
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.question import decoder_to_train
 from partitioner.planning.serving.costs import PooledKind, ServingCosts, ServingLoad
 from partitioner.planning.serving.result import ServingPlan, ServingRow
 from partitioner.planning.serving.search import BlockFound, ServingSearch, partitions
+from partitioner.workload.device_validation import is_amount
 
 NODE, NETWORK, TOP, TIME_LIMIT = 8, 25e9, 5, 60.0
 Pool = Mapping[str, int | tuple[int, float | None]]
@@ -106,7 +108,9 @@ def plan_serving(
     check_counts(node=node, top=top)
     if users not in (None, 1):
         raise OptionError(f"users = {shown(users)}: must be 1 or None")
-    load = ServingLoad(prompt, generate, ttft or math.inf, tpot or math.inf)
+    limits = (math.inf if limit is None else limit for limit in (ttft, tpot))
+    load = ServingLoad(prompt, generate, *limits)
+    check_rate("network", network)
     costs = ServingCosts(decoder_to_train(config), load, dtype, network, options)
     kinds = _kinds(pool, node, dtype)
     with Interruption(stop) as interruption:
@@ -129,14 +133,16 @@ def plan_serving(
 
 def _kinds(pool: Pool, node: int, dtype: str) -> tuple[PooledKind, ...]:
     """Return the kinds of a pool; a CPU is a group alone."""
-    if not pool:
-        raise OptionError("pool: must name at least one kind")
+    if not isinstance(pool, Mapping) or not pool:
+        raise OptionError(f"pool = {shown(pool)}: must name at least one kind with its number")
     found = []
     for name, given in pool.items():
         count, memory = given if isinstance(given, tuple) else (given, None)
         device = named_device(name)
         check_counts(**{f"pool[{name!r}]": count})
         device.speed(dtype)
+        if memory is not None and not (is_amount(memory) and memory):
+            raise OptionError(f"pool[{name!r}] = {shown(memory)} bytes: must be a number above 0")
         found.append(
             PooledKind(
                 name, device, count, device.memory if memory is None else memory, 1 if device.cpu else node

@@ -97,9 +97,7 @@ class ServingSearch:
         counts = [b.network.count for b in decoder.blocks if isinstance(b.network, Experts)]
         degrees = [[t for t in divisors(kind.node) if t <= kind.count and heads % t == 0] for kind in kinds]
         for tensor in product(*degrees):
-            most = min(kind.count // t for kind, t in zip(kinds, tensor, strict=True))
-            several = len(kinds) > 1
-            for copies in sorted({each if several else most // each for each in range(1, most + 1)}):
+            for copies in _copies([kind.count // t for kind, t in zip(kinds, tensor, strict=True)]):
                 groups = tuple(kind.count // (t * copies) for kind, t in zip(kinds, tensor, strict=True))
                 experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
                 if sum(groups) > layers:
@@ -111,6 +109,20 @@ class ServingSearch:
         ended = self.clock.expired or self.interruption.is_set()
         self.whole = self.whole and not ended
         return ended
+
+
+def _copies(groups: Sequence[int]) -> list[int]:
+    """Return the numbers of copies among which some groups of each kind are divided, smallest first.
+
+    Those between two of them have equal pipelines as the larger one, and are fewer.
+
+    Examples
+    --------
+    >>> _copies([8, 3])
+    [1, 2, 3]
+    """
+    counts = {most // each for most in groups for each in range(1, most + 1)}
+    return sorted(count for count in counts if count <= min(groups))
 
 
 def _order(pipeline: ServingPipeline) -> tuple[float, str]:
