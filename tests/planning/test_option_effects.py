@@ -65,7 +65,8 @@ def test_every_option_has_an_effect_somewhere_only() -> None:
     """But those that another rule refuses, or that always mean something."""
     everywhere = {"granularity", "schedule", "virtual_stages", "constraints", "deterministic"}
     everywhere |= {"recompute", "zero", "data_parallel", "optimizer"}  # refused but in training
-    for name, value in {"recompute": "full", "zero": 1, "data_parallel": 2, "optimizer": "sgd"}.items():
+    of_training: dict[str, Any] = {"recompute": "full", "zero": 1, "data_parallel": 2, "optimizer": "sgd"}
+    for name, value in of_training.items():
         with pytest.raises(OptionError, match=f"^{name} = .*: is for training"):
             ask(**{name: value})
     assert {name for name in default_options() if OPTIONS[name].effect is None} == everywhere
