@@ -102,7 +102,7 @@ class _Direction:
         self.reverse = reverse
         self.jobs: Jobs = jobs_of(tasks, reverse)
         self.path, self.store = new_path(self.jobs), new_store(self.jobs, memory)
-        self.device, self.order = np.zeros(tasks.n, dtype=np.int64), np.zeros(tasks.n, dtype=np.int64)
+        self.best = np.zeros((2, tasks.n), dtype=np.int64)  # devices and places in the order
         self.level = 0
         self.steps = int(np.clip(WORK // (1 + tasks.n**2 * len(tasks.limit)), 20, TURN))
 
@@ -114,12 +114,12 @@ class _Direction:
     def turn(self, most: float, slack: float) -> tuple[int, float]:
         """Return how many steps were tried, and the end of the schedule that was found, or infinity."""
         state = self.jobs, self.path, self.store
-        self.level, steps, end = search(*state, self.level, self.steps, most, slack, self.device, self.order)
+        self.level, steps, end = search(*state, self.level, self.steps, most, slack, self.best)
         return steps, end
 
     def found(self) -> Found:
         """Return the schedule that was found last."""
-        device, order = self.device.copy(), self.order.copy()
+        device, order = self.best.copy()
         return Found(device[::-1], len(order) - 1 - order[::-1]) if self.reverse else Found(device, order)
 
 

@@ -15,16 +15,15 @@ from partitioner.problem.arrays import Ints
 
 @njit(cache=True, nogil=True)
 def search(
-    jobs: Jobs, path: Path, store: Store, k: int, nodes: int, most: float, slack: float,
-    best_device: Ints, best_order: Ints,
-) -> tuple[int, int, float]:  # fmt: skip
+    jobs: Jobs, path: Path, store: Store, k: int, nodes: int, most: float, slack: float, best: Ints
+) -> tuple[int, int, float]:
     """Go on from level `k`, until a schedule is found that ends by `most`, or for a number of nodes.
 
     Returns
     -------
     tuple
         The level that was reached, -1 at the end of the search; the number of nodes; and the end of the
-        schedule that was found and written to `best_device` and `best_order`, or infinity.
+        schedule that was found and written to `best`, shape (2, n), its devices and its order; or infinity.
     """
     n = len(jobs.task)
     for node in range(nodes):
@@ -38,7 +37,7 @@ def search(
         path.level[k].tried += 1
         place(jobs, path, k, step.task, step.device, step.start)
         if k + 1 == n:
-            end = _keep(path, most + slack, best_device, best_order)
+            end = _keep(path, most + slack, best)
             take_back(jobs, path, k)
             if end <= most + slack:
                 return k, node + 1, end
@@ -50,13 +49,13 @@ def search(
     return k, nodes, np.inf
 
 
-@njit(cache=True, nogil=True)
-def _keep(path: Path, most: float, best_device: Ints, best_order: Ints) -> float:
+@njit(cache=True, inner=True)
+def _keep(path: Path, most: float, best: Ints) -> float:
     """Return the end of a schedule of all tasks; keep the schedule if it ends by `most`."""
     end = 0.0
-    for v in range(len(best_device)):
+    for v in range(best.shape[1]):
         end = max(end, path.task[v].finish)
     if end <= most:
-        for v in range(len(best_device)):
-            best_device[v], best_order[v] = path.task[v].device, path.task[v].order
+        for v in range(best.shape[1]):
+            best[0, v], best[1, v] = path.task[v].device, path.task[v].order
     return end

@@ -17,8 +17,9 @@ FULL, NOTHING = -2, -1
 
 
 @njit(cache=True, nogil=True)
-def priced(start: Ints, after: Ints, load: Floats, weight: Floats, price: float, best: Floats) -> float:
+def priced(states: CoverStates, weight: Floats, price: float, best: Floats) -> float:
     """Fill `best` with the largest weight minus price times load from every state to the end."""
+    start, after, load = states.start, states.after, states.load
     n = len(start) - 2
     best[start[n]] = 0.0
     for v in range(n - 1, -1, -1):
@@ -34,9 +35,9 @@ def priced(start: Ints, after: Ints, load: Floats, weight: Floats, price: float,
 
 
 @njit(cache=True, nogil=True)
-def follow(start: Ints, after: Ints, load: Floats, weight: Floats, price: float, best: Floats) -> Ints:
+def follow(states: CoverStates, weight: Floats, price: float, best: Floats) -> Ints:
     """Return the set that :func:`priced` found, as zeros and ones, shape (n,)."""
-    n = len(start) - 2
+    after, load, n = states.after, states.load, len(states.start) - 2
     chosen = np.zeros(n, dtype=np.int64)
     s = 0
     for v in range(n):
@@ -49,10 +50,7 @@ def follow(start: Ints, after: Ints, load: Floats, weight: Floats, price: float,
 
 @njit(cache=True, nogil=True)
 def best_set(
-    start: Ints,
-    after: Ints,
-    load: Floats,
-    rest: Floats,
+    states: CoverStates,
     weight: Floats,
     prices: Floats,
     ahead: Floats,
@@ -64,8 +62,8 @@ def best_set(
 
     Parameters
     ----------
-    start, after, load, rest
-        See :class:`partitioner.methods.ip.cover_steps.CoverStates`.
+    states
+        The sets to choose from.
     weight
         Shape (n,).
     prices, ahead
@@ -81,7 +79,9 @@ def best_set(
         The number of labels made (`FULL` if `room` was too small, `NOTHING` if no set reaches the target);
         the set's weight and its members as zeros and ones.
     """
+    start, after, load, rest = states.start, states.after, states.load, states.rest
     n = len(start) - 2
+    # Labels: the state, load and weight of a set of the first supernodes, and the label that it extends.
     state = np.zeros(room, dtype=np.int64)
     spent = np.zeros(room)
     gained = np.zeros(room)
@@ -93,6 +93,7 @@ def best_set(
         width = start[v + 2] - start[v + 1]
         first = np.zeros(width + 1, dtype=np.int64)
         born = np.empty(2 * (high - low), dtype=np.int64)  # 2 * label + bit
+        # Extend every label; leave out what no completion makes light and heavy enough.
         count = 0
         for x in range(low, high):
             for bit in range(2):
@@ -116,7 +117,7 @@ def best_set(
             return NOTHING, 0.0, chosen
         if top + count > room:
             return FULL, 0.0, chosen
-        for q in range(width):
+        for q in range(width):  # group what is new by its state
             first[q + 1] += first[q]
         place = first[:width].copy()
         grouped = np.empty(count, dtype=np.int64)
@@ -128,7 +129,7 @@ def best_set(
             cost_of[place[q]] = spent[x] + load[state[x], bit]
             place[q] += 1
         low = top
-        for q in range(width):
+        for q in range(width):  # of each state keep those that weigh more than all lighter loads
             group = grouped[first[q] : first[q + 1]]
             cost_here = cost_of[first[q] : first[q + 1]]
             heaviest = -np.inf
@@ -200,8 +201,7 @@ class SetOracle:
         self, states: CoverStates, threshold: float, left: Callable[[], float] = lambda: np.inf
     ) -> None:
         self.left = left
-        self.ways = states.start, states.after, states.load
-        self.rest, self.threshold = states.rest, threshold
+        self.states, self.threshold = states, threshold
         self.price, self.short, self.room, self.most = 1.0, 0.004, FEWEST, MOST
 
     def __call__(self, weight: Floats) -> Column:
@@ -217,7 +217,7 @@ class SetOracle:
             most = int(min(self.most, max(self.left() * LABELS_PER_SECOND, FEWEST)))
             room = min(self.room, most)
             labels, found, chosen = apart(
-                partial(best_set, *self.ways, self.rest, weight, prices, ahead, self.threshold, target, room)
+                partial(best_set, self.states, weight, prices, ahead, self.threshold, target, room)
             )
             if labels > 0:
                 self.short = short
@@ -234,16 +234,16 @@ class SetOracle:
                 short *= 1.5
 
     def _ahead(self, weight: Floats, price: float) -> Floats:
-        best = np.empty(len(self.rest))
-        priced(*self.ways, weight, price, best)
+        best = np.empty(len(self.states.rest))
+        priced(self.states, weight, price, best)
         return best
 
     def _cheapest_price(self, weight: Floats) -> float:
         """Return the smallest bound on the best weight over all prices of load, in which it is convex."""
-        best = np.empty(len(self.rest))
+        best = np.empty(len(self.states.rest))
 
         def bound(price: float) -> float:
-            return float(priced(*self.ways, weight, price, best)) + price * self.threshold
+            return float(priced(self.states, weight, price, best)) + price * self.threshold
 
         low, high = 0.0, max(4 * self.price, 1e-12)
         while bound(high) < bound(high / 2):
@@ -257,14 +257,14 @@ class SetOracle:
     def _mixture(self, weight: Floats, value: float) -> Column:
         """Return a mixture of the sets for a lower and a higher price, with the threshold as mean load."""
         sides = [self.price * (1 + side) for side in (-1e-6, 1e-6)]
-        sets = [follow(*self.ways, weight, price, self._ahead(weight, price)) for price in sides]
+        sets = [follow(self.states, weight, price, self._ahead(weight, price)) for price in sides]
         large, small = (self._load(chosen) for chosen in sets)
         part = (self.threshold - small) / (large - small) if large > small else 0.0
         part = min(max(part, 0.0), 1.0)
         return Column(part * sets[0] + (1 - part) * sets[1], value, exact=False)
 
     def _load(self, chosen: Ints) -> float:
-        _, after, load = self.ways
+        after, load = self.states.after, self.states.load
         total, state = 0.0, 0
         for bit in chosen.tolist():
             total += load[state, bit]

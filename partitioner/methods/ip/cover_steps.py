@@ -22,8 +22,7 @@ from partitioner.problem.variants import PartsProblem
 OFTEN = 64  # states between two readings of the clock
 
 
-@dataclass(frozen=True, eq=False)
-class CoverStates:
+class CoverStates(NamedTuple):
     """A layered graph whose paths are the sets that one device can hold at a load of at most T.
 
     Parameters

@@ -12,7 +12,9 @@ import numpy as np
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.local_search.model import (
+    AHEAD,
     BARRED,
+    BEHIND,
     BUSY,
     HELD,
     INTO,
@@ -294,7 +296,7 @@ MOST = 24  # supernodes that follow one
 
 
 @njit(cache=True)
-def follow(who, where, place, ahead_start, ahead, behind_start, behind, stamp, mark):
+def follow(who, where, place, near_start, near, stamp, mark):
     """Add to the move of a supernode those that must move with it, and return how many move; 0 if too many.
 
     If it moves to a later stage, its successors in stages before that move there as well; if it moves to an
@@ -304,20 +306,20 @@ def follow(who, where, place, ahead_start, ahead, behind_start, behind, stamp, m
     ----------
     who, where
         The supernode and its new device are in the first places; the others are written behind.
-    place, ahead_start, ahead, behind_start, behind
+    place, near_start, near
         See :class:`PlacementState` and :class:`PlacementModel`.
     stamp, mark
         A number not used before, and scratch space of shape (n,).
     """
     d = where[0]
     later = d > place[who[0]]
-    start, near = (ahead_start, ahead) if later else (behind_start, behind)
+    side = AHEAD if later else BEHIND
     mark[who[0]] = stamp
     moves, i = 1, 0
     while i < moves:
         v = who[i]
-        for j in range(start[v], start[v + 1]):
-            w = near[j]
+        for j in range(near_start[side, v], near_start[side, v + 1]):
+            w = near[side, j]
             if mark[w] == stamp or place[w] == d or (place[w] < d) != later:
                 continue
             if moves == MOST:
@@ -330,15 +332,15 @@ def follow(who, where, place, ahead_start, ahead, behind_start, behind, stamp, m
 
 
 @njit(cache=True, inner=True)
-def turns_back(who, moves, place, ahead_start, ahead, behind_start, behind):
+def turns_back(who, moves, place, near_start, near):
     """Whether an edge of one of the first `moves` supernodes of `who` leads to an earlier stage."""
     for i in range(moves):
         v = who[i]
-        for j in range(ahead_start[v], ahead_start[v + 1]):
-            if place[ahead[j]] < place[v]:
+        for j in range(near_start[AHEAD, v], near_start[AHEAD, v + 1]):
+            if place[near[AHEAD, j]] < place[v]:
                 return True
-        for j in range(behind_start[v], behind_start[v + 1]):
-            if place[behind[j]] > place[v]:
+        for j in range(near_start[BEHIND, v], near_start[BEHIND, v + 1]):
+            if place[near[BEHIND, j]] > place[v]:
                 return True
     return False
 
@@ -378,10 +380,8 @@ def anneal(model, state, control, mix, rng, best, budget):
     net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
     cost, made, communication, passes = model.cost, model.made, model.communication, model.passes
     contiguous, owner, before_start, before = model.contiguous, model.owner, model.before_start, model.before
-    ahead_start, ahead, behind_start, behind = (
-        model.ahead_start, model.ahead, model.behind_start, model.behind
-    )  # fmt: skip
-    ordered = len(ahead_start) > 1
+    near_start, near = model.near_start, model.near
+    ordered = near_start.shape[1] > 1
     place, inside, ledger = state.place, state.inside, state.ledger
     strict, tie, doublings = control.strict, control.tie, control.doublings
     temperature = control.temperature * scale
@@ -400,7 +400,7 @@ def anneal(model, state, control, mix, rng, best, budget):
             front, who, where,
         )  # fmt: skip
         if ordered and moves == 1:
-            moves = follow(who, where, place, ahead_start, ahead, behind_start, behind, stamp, mark)
+            moves = follow(who, where, place, near_start, near, stamp, mark)
             if moves == 0:
                 shifts += MOST // 2
                 continue
@@ -430,7 +430,7 @@ def anneal(model, state, control, mix, rng, best, budget):
             if not accepted:
                 break
             if ordered:
-                accepted = not turns_back(who, last, place, ahead_start, ahead, behind_start, behind)
+                accepted = not turns_back(who, last, place, near_start, near)
             elif len(owner) > 0:
                 shifts += len(owner) // 8
                 accepted = not leaves_and_returns(

@@ -19,6 +19,7 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 BUSY, INTO, OUT, LOAD, SCORE = 0, 2, 4, 6, 8  # by pass: two columns each
 HELD, BARRED, VIOLATION, ROOM, TRANSFER_FACTOR = 10, 11, 12, 13, 14
 COLUMNS = 15
+AHEAD, BEHIND = 0, 1
 
 
 class PlacementModel(NamedTuple):
@@ -49,9 +50,9 @@ class PlacementModel(NamedTuple):
     owner, before_start, before
         Of the regions' nodes in a topological order: their supernodes, shape (m,); and rows of their direct
         predecessors.
-    ahead_start, ahead, behind_start, behind
-        Rows over supernodes: their successors and predecessors if the devices are the stages of a chain, in
-        their order; no row at all for other splits.
+    near_start, near
+        Rows over supernodes, shapes (2, n + 1) and (2, edges): their successors (AHEAD) and predecessors
+        (BEHIND) if the devices are the stages of a chain, in their order; no row at all for other splits.
     communication, passes
         The number of the communication model, and how many passes have loads of their own.
     """
@@ -72,10 +73,8 @@ class PlacementModel(NamedTuple):
     owner: Ints
     before_start: Ints
     before: Ints
-    ahead_start: Ints
-    ahead: Ints
-    behind_start: Ints
-    behind: Ints
+    near_start: Ints
+    near: Ints
     communication: int
     passes: int
 
@@ -191,10 +190,8 @@ def model_of(problem: Problem, kind: Ints) -> PlacementModel:
         owner=owner,
         before_start=before_start,
         before=before,
-        ahead_start=ahead.start,
-        ahead=ahead.items,
-        behind_start=behind.start,
-        behind=behind.items,
+        near_start=np.stack((ahead.start, behind.start)),
+        near=np.stack((ahead.items, behind.items)),
         communication=COMMUNICATION_MODELS.index(problem.communication),
         passes=problem.measure.passes,
     )

@@ -17,6 +17,8 @@ import numpy as np
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.model import (
+    AHEAD,
+    BEHIND,
     VIOLATION,
     AnnealingControl,
     PlacementModel,
@@ -233,8 +235,10 @@ def merged(model: PlacementModel, cluster: Ints) -> PlacementModel:
     pins, nets, read = _pins(model, cluster)
     by_pin = np.argsort(pins, kind="stable")
     source = cluster[model.made[:, 1]]
-    ahead = _rows_between(Rows(model.ahead_start, model.ahead), cluster, count)
-    behind = _rows_between(Rows(model.behind_start, model.behind), cluster, count)
+    ahead, behind = (
+        _rows_between(Rows(model.near_start[side], model.near[side]), cluster, count)
+        for side in (AHEAD, BEHIND)
+    )
     pin_rows = rows_of(nets, pins, len(model.cost))
     allowed = np.ones((count, len(model.room)), dtype=bool)
     np.logical_and.at(allowed, cluster, model.allowed)
@@ -248,10 +252,8 @@ def merged(model: PlacementModel, cluster: Ints) -> PlacementModel:
         pin=pin_rows.items,
         made=np.stack((np.diff(pin_rows.start), source, model.made[:, 2]), axis=1),
         owner=cluster[model.owner],
-        ahead_start=ahead.start,
-        ahead=ahead.items,
-        behind_start=behind.start,
-        behind=behind.items,
+        near_start=np.stack((ahead.start, behind.start)),
+        near=np.stack((ahead.items, behind.items)),
     )
 
 

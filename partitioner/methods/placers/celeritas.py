@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,19 +78,43 @@ def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
     read = cost[tasks.before_tensor][np.argsort(reader, kind="stable")]
     sent = np.bincount(maker.items, read, tasks.n).astype(np.float64)
     before = np.zeros(tasks.n + 1, dtype=np.int64)
-    _best_breaks(
-        maker.start,
-        maker.items,
-        read,
-        sent,
-        tasks.group[order],
-        tasks.group_size,
-        np.ascontiguousarray(tasks.group_allowed.T),
-        most,
-        memory,
-        before,
-    )
+    allowed = np.ascontiguousarray(tasks.group_allowed.T)
+    groups = PlaceGroups(tasks.group[order], tasks.group_size, allowed)
+    _best_breaks(PlaceReads(maker.start, maker.items, read, sent), groups, most, memory, before)
     return _begins(before)
+
+
+class PlaceReads(NamedTuple):
+    """What the places of an order read from one another.
+
+    Parameters
+    ----------
+    start, maker, read
+        Rows over places: the places whose tensors each reads, and the cost of each.
+    sent
+        Shape (n,): the cost of what each place sends, over all that read it.
+    """
+
+    start: Ints
+    maker: Ints
+    read: Floats
+    sent: Floats
+
+
+class PlaceGroups(NamedTuple):
+    """The groups of the places of an order, whose tasks share a device.
+
+    Parameters
+    ----------
+    of_place, size
+        Shape (n,) and (groups,): the group of each place, and the memory of each group.
+    allowed
+        Shape (groups, D): the devices on which each may be.
+    """
+
+    of_place: Ints
+    size: Floats
+    allowed: Bools
 
 
 def _begins(before: Ints) -> Bools:
@@ -103,19 +128,10 @@ def _begins(before: Ints) -> Bools:
 
 
 @njit(cache=True, nogil=True)
-def _best_breaks(
-    start: Ints,
-    maker: Ints,
-    read: Floats,
-    sent: Floats,
-    group: Ints,
-    group_size: Floats,
-    allowed: Bools,
-    most: int,
-    memory: float,
-    before: Ints,
-) -> None:
+def _best_breaks(reads: PlaceReads, groups: PlaceGroups, most: int, memory: float, before: Ints) -> None:
     """Write the best breakpoint before each place to `before`, shape (n + 1,)."""
+    start, maker, read, sent = reads.start, reads.maker, reads.read, reads.sent
+    group, group_size, allowed = groups.of_place, groups.size, groups.allowed
     n = len(group)
     best = np.zeros(n + 1)
     cost, inner = np.zeros(n), np.zeros(n)
@@ -126,7 +142,7 @@ def _best_breaks(
         low = max(low, j - most)
         for e in range(start[j - 1], start[j]):
             inner[maker[e]] += read[e]
-        kept, size, groups = 0.0, 0.0, 0
+        kept, size, together = 0.0, 0.0, 0
         may[:] = True
         best[j] = np.inf
         for i in range(j - 1, low - 1, -1):
@@ -134,9 +150,9 @@ def _best_breaks(
             if counted[g] != j:
                 counted[g] = j
                 size += group_size[g]
-                groups += 1
+                together += 1
                 somewhere = _narrowed(may, allowed, g)
-                if groups > 1 and (size > memory or not somewhere):
+                if together > 1 and (size > memory or not somewhere):
                     low = i + 1  # longer clusters are not allowed behind place j either
                     break
             kept += inner[i]

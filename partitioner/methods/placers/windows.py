@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
 MOST = 64  # producers on one device that are looked at for each task
@@ -49,31 +49,31 @@ def least_heads(start: Ints, before: Ints, along: Floats, least: Floats) -> Floa
         Shape (n,): the least time of each task.
     """
     n = len(least)
-    head, far, inside = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.bool_)
+    head, far = np.zeros(n), np.full(n, np.inf)
     members = np.empty(MOST, dtype=np.int64)
     for v in range(n):
         for i in range(start[v], start[v + 1]):
             head[v] = max(head[v], head[before[i]] + least[before[i]])
         while True:
-            count, until = _gather(start, before, along, least, head, v, far, inside, members)
+            count, until = _gather(start, before, along, least, head, v, far, members)
             busy = _one_by_one(head, least, members, count)
             for i in range(count):
-                inside[members[i]] = False
+                far[members[i]] = np.inf
             if busy <= head[v]:
                 break
             head[v] = min(busy, until)
+        far[v] = np.inf
     return head
 
 
 @njit(cache=True, inline="always")
 def _gather(
-    start: Ints, before: Ints, along: Floats, least: Floats, head: Floats, v: int,
-    far: Floats, inside: Bools, members: Ints,
-) -> tuple[int, float]:  # fmt: skip
+    start: Ints, before: Ints, along: Floats, least: Floats, head: Floats, v: int, far: Floats, members: Ints
+) -> tuple[int, float]:
     """Collect the tasks that must be on the device of task `v` if it starts at ``head[v]``.
 
-    Returned are their number and the start from which on one of them may be elsewhere. They are marked in
-    `inside` and listed in `members`; `far` is the time from the start of each to the start of `v`.
+    Returned are their number and the start from which on one of them may be elsewhere. They are
+    listed in `members`; `far` is the time from the start of each to the start of `v`, infinity for others.
     """
     count, until, begun, here = 0, np.inf, 0, v
     far[v] = 0.0
@@ -81,8 +81,8 @@ def _gather(
         for i in range(start[here], start[here + 1]):
             u = before[i]
             comes = head[u] + least[u] + along[i] + far[here]
-            if comes > head[v] and not inside[u] and count < len(members):
-                inside[u], far[u] = True, far[here] + least[u]
+            if comes > head[v] and far[u] == np.inf and count < len(members):
+                far[u] = far[here] + least[u]
                 members[count] = u
                 count, until = count + 1, min(until, comes)
         if begun == count:

@@ -103,9 +103,11 @@ def _others() -> list[SmallCall]:
 def _follow_nothing() -> None:
     """Compile the kernel of the covering bound that runs only where millions of labels do not suffice."""
     from partitioner.methods.ip.cover_pricing import follow
+    from partitioner.methods.ip.cover_steps import CoverStates
 
     no_ways = np.zeros((1, 2), dtype=np.int64)
-    follow(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.empty(0), 1.0, np.zeros(1))
+    nothing = CoverStates(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.zeros(1))
+    follow(nothing, np.empty(0), 1.0, np.zeros(1))
 
 
 def _extend_nothing() -> None:
