@@ -26,7 +26,7 @@ def run_table(
     each microbatch once. The exchange of weights occupies the processing unit if `synchronisation` is
     ``"added"``, else a separate unit. A pass without transfers in begins when its processing begins.
     """
-    from partitioner.schedule.kernel import run
+    from partitioner.schedule.kernel import PassRows, PassTimes, PassWaits, run
 
     kinds = kinds_of(table, passes)
     where = positions(table, kinds, passes, table.microbatches)
@@ -39,21 +39,13 @@ def run_table(
     closing = _closing(table, passes, kinds)
     at_once = UNBOUNDED if table.at_once is None else table.at_once
     before = passes.before_start, passes.before
-    times: tuple[Floats, Floats] = run(
-        table.start,
-        table.row,
-        kinds,
-        table.microbatch,
-        where,
-        *before,
-        *_reversed_rows(*before),
-        length,
-        closing,
-        units,
+    begin, end = run(
+        PassRows(table.start, table.row, kinds, table.microbatch, where),
+        PassWaits(*before, *_reversed_rows(*before)),
+        PassTimes(length, closing, units),
         at_once,
         ahead,
     )
-    begin, end = times
     nothing = begin[:, 0] == end[:, 0]
     begin[nothing, 0] = end[nothing, 0] = begin[nothing, 1]
     return begin, end

@@ -393,6 +393,7 @@ def anneal(model, state, control, mix, rng, best, budget):
         rate(ledger, d, communication, passes, scale, violation_scale, doublings)
     energy = energy_of(ledger, passes, scale, strict, tie, doublings)
     shifts, stamp = 0, 0
+    # Each turn proposes a move, makes it shift by shift, and keeps the prefix that is accepted.
     while shifts < budget:
         stamp += 1
         moves, any_prefix = propose(
@@ -404,6 +405,7 @@ def anneal(model, state, control, mix, rng, best, budget):
             if moves == 0:
                 shifts += MOST // 2
                 continue
+        # `where` holds the old devices from here on, so that shifts can be taken back.
         target, kept = np.inf, moves
         for i in range(moves):
             v, b = who[i], where[i]
@@ -421,6 +423,7 @@ def anneal(model, state, control, mix, rng, best, budget):
         shifts += max(moves, 1)
         accepted = target <= energy - temperature * np.log(draw_unit(rng))
         last = moves
+        # Take back what is not kept; all of it if the rest breaks a rule of contiguity or order.
         while True:
             first = kept if accepted else 0
             for i in range(last - 1, first - 1, -1):

@@ -87,6 +87,7 @@ def place_all(
     bound, ready, chosen = np.zeros(len(home), dtype=np.int64), np.zeros(len(room)), NOWHERE
     for v in order:
         g, free, low, high = group[v], home[group[v]] == NOWHERE, 0, len(room)
+        # Where the task may go: tasks of the critical path to one device, those of a placed group to its.
         if free and place[v] != OFF:
             if chosen == NOWHERE or not allowed[chosen, g] or group_size[g] > room[chosen]:
                 chosen = _critical_device(arrays, state, path[place[v] :], bound)
@@ -97,6 +98,7 @@ def place_all(
             low, high = home[g], home[g] + 1
             if not reserve and size[v] > room[low]:
                 return False
+        # When its inputs are there, on each of these devices.
         if contention:
             for d in range(low, high):
                 ready[d] = ready_time(arrays, state, v, d)
@@ -107,6 +109,7 @@ def place_all(
                 source, made, amount = device[u], finish[u], cost[before_tensor[e]]
                 for d in range(low, high):
                     ready[d] = max(ready[d], made + (slope[source, d] * amount + intercept[source, d]))
+        # The device on which it ends first, perhaps in a gap between tasks.
         begin, best, to = 0.0, np.inf, NOWHERE
         for d in range(low, high):
             length = time[d, v]

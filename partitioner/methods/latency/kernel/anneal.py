@@ -124,6 +124,7 @@ def propose(
         u = base[a] + late[v] * slots + draw_below(rng, slots)
         who[begin], where[begin], what[begin] = v, a, u
         return begin if u == unit[v] else begin + 1
+    # What moves: all nodes of a net, a whole unit, or nodes gathered around `v`.
     by_net = pick > mix[4] and net_start[v] < net_start[v + 1]
     if by_net:
         e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
@@ -153,6 +154,7 @@ def propose(
         v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
     ):
         return begin
+    # Where it moves: back, to the unit of a neighbour, or to any device.
     slot = draw_below(rng, slots)
     if back >= 0:
         b = back
@@ -163,7 +165,7 @@ def propose(
     else:
         b = sites[draw_below(rng, len(sites))]
     other = slots - 1 - slot if draw_below(rng, 2) == 0 else draw_below(rng, slots)
-    kept = begin
+    kept = begin  # nodes that are there already are left out
     for i in range(begin, end):
         x = who[i]
         u = units + x
@@ -244,6 +246,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     latest, total = timed(model, state, scratch)
     excess = violation_of(held, room, violation_scale)
     energy = latest + tie * total + strict * excess
+    # A move is a chain of at most LINKS proposals, each of which frees memory on the device of the last one.
     for stamp in range(1, budget + 1):
         v, back, moves = draw_below(rng, n), ANYWHERE, NONE_YET
         a = place[v]
@@ -277,6 +280,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
             back = a if draw_unit(rng) < BACK and a != b else -1
         if moves == 0:
             continue
+        # The energy up to which the move is accepted is drawn first, so that hopeless moves are not timed.
         limit = energy - temperature * np.log(draw_unit(rng))
         violation = violation_of(held, room, violation_scale)
         accepted = strict * (violation - excess) < limit - energy * (1 - LARGEST_GAIN)

@@ -96,6 +96,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                 count += 1
         if count == 0:
             continue
+        # Walk the blocks that start here, depth first: a block grows by one supernode a step.
         depth = 0
         cursor[0], end[0] = start_of[start], start_of[start + 1]
         while depth >= 0:
@@ -126,6 +127,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                 if not present[u]:
                     for i in range(count):
                         ready[deeper, i, backward[u]] = max(ready[deeper, i, backward[u]], have[i, u])
+            # The node that waits longest behind the block is looked for again if it is in the block now.
             first_of = depth if (next0[depth] < 0 or not present[next0[depth]]) and (
                 next1[depth] < 0 or not present[next1[depth]]
             ) else 0  # fmt: skip
@@ -138,7 +140,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
             )  # fmt: skip
             after0 = tail[next0[deeper]] if next0[deeper] >= 0 else 0.0
             after1 = tail[next1[deeper]] if next1[deeper] >= 0 else 0.0
-            possible = False
+            possible = False  # whether a larger block may still be of use
             for k in range(kinds):
                 compute[deeper, k, 0] = compute[depth, k, 0] + work[k, 0, v]
                 compute[deeper, k, 1] = compute[depth, k, 1] + work[k, 1, v]

@@ -73,6 +73,7 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
             return start, steps
         if not list_states(value[start], cutoff - remaining[start], following, least, low):
             continue
+        # Walk the blocks that start here, depth first: a block grows by one supernode a step.
         depth = 0
         cursor[0], end[0] = start_of[start], start_of[start + 1]
         while depth >= 0:
@@ -96,7 +97,7 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
             size[deeper] = size[depth] + sizes[v]
             run_nodes(v, kinds, pays, node_start, node_of, before_start, before, time, backward,
                       present, done, path, depth)  # fmt: skip
-            possible = False
+            possible = False  # whether a larger block may still be of use
             for k in range(kinds):
                 compute[deeper, k, 0] = compute[depth, k, 0] + work[k, 0, v]
                 compute[deeper, k, 1] = compute[depth, k, 1] + work[k, 1, v]
