@@ -40,8 +40,6 @@ SMALL = {  # to become sections of their importers: an entry that is no longer n
 MOST_ARGUMENTS = 8  # of a kernel: arrays that belong together are a record
 MOST_CODE, MOST_KERNEL_CODE = 60, 200  # lines of a function, and of a kernel, without comments and docstrings
 MANY_ARGUMENTS = {  # kernels to be given records: an entry that is no longer needed fails
-    "partitioner.methods.exact_makespan.search.search",
-    "partitioner.methods.ip.cover_pricing.best_set",
     "partitioner.methods.latency.kernel.anneal._is_torn",
     "partitioner.methods.latency.kernel.anneal.anneal",
     "partitioner.methods.latency.kernel.anneal.gather",
@@ -58,12 +56,8 @@ MANY_ARGUMENTS = {  # kernels to be given records: an entry that is no longer ne
     "partitioner.methods.latency.sequence.sequence_table.run_nodes",
     "partitioner.methods.latency.sequence.sequence_table.sweep",
     "partitioner.methods.local_search.kernel._grow",
-    "partitioner.methods.local_search.kernel.follow",
     "partitioner.methods.local_search.kernel.propose",
     "partitioner.methods.local_search.kernel.shift",
-    "partitioner.methods.placers.celeritas._best_breaks",
-    "partitioner.methods.placers.windows._gather",
-    "partitioner.schedule.kernel.run",
 }
 ORDER = (
     ("base",),
