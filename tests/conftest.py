@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.instances import document, write
+
+settings.register_profile(
+    "any machine", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)  # how long an example takes says nothing on a machine with other work
+settings.load_profile("any machine")
 
 
 class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
