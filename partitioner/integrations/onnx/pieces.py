@@ -59,7 +59,7 @@ def write_pieces(
     Raises
     ------
     ExportError
-        If a module is cut in two.
+        If the plan breaks a rule of pieces, such as replicated stages.
     WorkloadError
         If the model cannot be read, has nodes that the workload lacks, control flow, tensors of unknown type,
         or a piece would take 2 GiB or more.
@@ -137,7 +137,7 @@ def cuts_of(workload: Workload, plan: Plan, graph: Any, source: str) -> tuple[Mo
     Raises
     ------
     ExportError
-        If a module is cut in two.
+        If the plan breaks a rule of pieces, such as replicated stages.
     WorkloadError
         Naming each node of the model that is not in the workload or has a body of its own, and each stage
         without outputs.

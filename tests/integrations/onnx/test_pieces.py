@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import BackendUnavailable, ExportError, Graph, Plan, Workload, WorkloadError
+from partitioner import BackendUnavailable, Graph, Plan, Workload, WorkloadError
 from partitioner.integrations.onnx import write_pieces
 from tests.exports.models import cuts, gpus, planned
 
@@ -176,12 +176,14 @@ def test_a_stage_that_nobody_reads_is_refused(tmp_path: Path) -> None:
         write_pieces(workload, plan, path, tmp_path)
 
 
-def test_a_module_that_is_cut_is_refused(tmp_path: Path) -> None:
+def test_a_module_may_be_cut(tmp_path: Path) -> None:
+    """The pieces are those of two modules."""
     workload, plan, model = small(tmp_path)
+    expected = write_pieces(workload, plan, model, tmp_path)
     graph = Graph.from_arrays({"gpu": [1.0] * 2}, [(0, 1)], names=["a", "b"], layer=["m", "m"])
+    one_module = Workload(graph, workload.devices)
     torn = replace(plan, placement={0: "gpu0", 1: "gpu1"})
-    with pytest.raises(ExportError, match="module m: is on gpu0, its node 1 on gpu1"):
-        write_pieces(Workload(graph, workload.devices), torn, model, tmp_path)
+    assert write_pieces(one_module, torn, model, tmp_path) == expected
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", bytes(range(256))])
