@@ -21,7 +21,7 @@ NEEDS = {
     "torch": ("torch.md", "profiling.md", "placing.md", "pipelines.md", "tutorial.md"),
     "onnxruntime": ("graphs_in.md",),
 }
-LAUNCHED = {("pipelines.md", 0)}  # every rank of a pipeline runs it
+LAUNCHED = {("pipelines.md", 1)}  # every rank of a pipeline runs it
 FOLDERS = {"graphs_in.md": ("metis", SHARED / "benchmarks" / "sailor" / "metis")}
 
 
