@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.base.errors import Flaw, shown
+from partitioner.base.errors import Flaw, OptionError, shown
 
 MAX_COUNT = 65_536
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -71,6 +71,19 @@ def is_amount(value: Any) -> bool:
     """Whether the value is allowed as a time, cost or size: 0, or from 1e-100 to 1e100."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and bool(value == 0 or SMALLEST <= value <= LARGEST)
+
+
+def check_positive(**given: object) -> None:
+    """Raise if one of the options is not an amount above 0.
+
+    Raises
+    ------
+    OptionError
+        Naming the option and its value.
+    """
+    for name, value in given.items():
+        if not is_amount(value) or not value:
+            raise OptionError(f"{name} = {shown(value)}: must be a number above 0")
 
 
 def number_rule(value: object) -> str:

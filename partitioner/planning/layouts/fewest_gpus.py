@@ -7,25 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
+from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.base.interruption import Interruption
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.planning.layouts.costs import ModelCosts
 from partitioner.planning.layouts.question import TRAINED, LayoutQuestion
 from partitioner.planning.layouts.space import divisors
-from partitioner.workload.device_validation import is_amount
-
-
-def check_rate(tokens_per_second: object) -> None:
-    """Refuse a rate that is not a number above 0.
-
-    Raises
-    ------
-    OptionError
-        Naming the option and its value.
-    """
-    if not (is_amount(tokens_per_second) and tokens_per_second):
-        rule = "must be a number above 0"
-        raise OptionError(f"tokens_per_second = {shown(tokens_per_second)}: {rule}")
 
 
 def fewest_gpus(
@@ -49,11 +36,12 @@ def fewest_gpus(
     Raises
     ------
     InfeasibleError
-        If none of the numbers suffices.
+        If it is proven that none of the numbers suffices, however layers are dealt.
     NoPlanFound
-        If the clock expires before; it names the number that was reached.
+        If equal stages have the rate on none of them, or the clock expires before; it names the number that
+        was reached.
     """
-    reached, best = 0, 0.0
+    reached, best, most = 0, 0.0, 0.0
     for gpus in _numbers(question, tokens_per_second):
         asked = replace(question, cluster=replace(question.cluster, gpus=gpus))
         search = asked.search(1, clock, interruption)
@@ -64,10 +52,12 @@ def fewest_gpus(
         if not search.whole:
             raise NoPlanFound(f"{gpus} GPUs were reached within the time, and are too few or not looked at")
         reached, best = gpus, max(best, rate)
-    raise InfeasibleError(
-        f"tokens_per_second = {tokens_per_second:,.0f}: up to {reached} GPUs have at most {best:,.0f}, and a "
-        f"batch of {question.global_batch} sequences has no work for more"
-    )
+        most = max(most, asked.tokens / search.least * MS_PER_SECOND)
+    reach = f"tokens_per_second = {tokens_per_second:,.0f}: up to {reached} GPUs have"
+    work = f"and a batch of {question.global_batch} sequences has no work for more"
+    if most >= tokens_per_second:
+        raise NoPlanFound(f"{reach} {best:,.0f} in equal stages, {work}")
+    raise InfeasibleError(f"{reach} at most {most:,.0f}, {work}")
 
 
 def _numbers(question: LayoutQuestion, rate: float) -> Iterator[int]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.base.argument_types import check_counts
-from partitioner.base.errors import OptionError, shown
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
-from partitioner.workload.device_validation import is_amount
+from partitioner.workload.device_validation import check_positive
 
 
 @dataclass(frozen=True, order=True)
@@ -121,10 +120,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         check_counts(gpus=self.gpus, node=self.node)
-        for name in ("peer", "network", "memory"):
-            value = getattr(self, name)
-            if not (is_amount(value) and value > 0):
-                raise OptionError(f"{name} = {shown(value)}: must be a number above 0")
+        check_positive(peer=self.peer, network=self.network, memory=self.memory)
 
     def bandwidth(self, span: int) -> float:
         """Return the bytes a second between the GPUs of a group whose ranks span `span` GPUs."""

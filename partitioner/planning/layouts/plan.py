@@ -16,7 +16,7 @@ from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.changes import find_changes, other_devices
-from partitioner.planning.layouts.fewest_gpus import check_rate, fewest_gpus
+from partitioner.planning.layouts.fewest_gpus import fewest_gpus
 from partitioner.planning.layouts.layout import Cluster
 from partitioner.planning.layouts.question import LayoutQuestion, cluster_of, decoder_to_train
 from partitioner.planning.layouts.refine import refined
@@ -24,6 +24,7 @@ from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.search import ClusterLayoutSearch
 from partitioner.planning.layouts.timing import LayoutRun
+from partitioner.workload.device_validation import check_positive
 
 NODE, NETWORK, LATENCY = 8, 25e9, 5e-6
 TOP, TIME_LIMIT = 5, 30.0
@@ -128,7 +129,7 @@ def plan(
     if (gpus is None) == (tokens_per_second is None):
         raise OptionError(f"gpus = {shown(gpus)}: one of gpus and tokens_per_second must be given")
     if gpus is None:
-        check_rate(tokens_per_second)
+        check_positive(tokens_per_second=tokens_per_second)
     check_counts(gpus=1 if gpus is None else gpus, global_batch=global_batch, sequence=sequence, top=top)
     check_word("runtime", runtime, tuple(RUNTIMES))
     cluster = cluster_of(named_device(device), gpus or node, node, peer, network, latency, memory)

@@ -159,33 +159,47 @@ class PipelineRun:
     def solved(self, seconds: float | None, stop: StopEvent | None) -> tuple[ServingPipeline | None, float]:
         """Return the pipeline with the most tokens per second, and the bound on them.
 
-        None if no dealing fits, or the one with the most tokens breaks a limit of time; the bound is then 0
-        where no other dealing can be within it.
+        None if no dealing is found, or the one with the most tokens breaks a limit of time; the bound is then
+        0 only where it is proven that none fits and is within the limits.
         """
-        plan = self._plan(False, seconds, stop)
-        if plan is None:
+        try:
+            plan = self._plan(False, seconds, stop)
+        except InfeasibleError:
             return None, 0.0
-        rate = self.layout.copies * self.costs.load.generate * MS_PER_SECOND
+        except NoPlanFound:
+            return None, self.most()
+        rate, load = self.layout.copies * self.costs.load.generate * MS_PER_SECOND, self.costs.load
         found = self._pipeline(plan, rate / plan.value, rate / plan.bound)
-        load = self.costs.load
         late = found.ttft > load.ttft * (1 + SLACK)
-        if late or found.tpot > load.tpot * (1 + SLACK):
-            return None, found.bound if len(self.layout.kinds) > 1 else 0.0
+        if not late and found.tpot <= load.tpot * (1 + SLACK):
+            return found, found.bound
+        alike = len(self.layout.kinds) == 1  # the first token then takes all dealings the same time
+        hopeless = (late and alike) or self._step(found.bound) > load.tpot * (1 + SLACK)
+        return None, 0.0 if hopeless else found.bound
+
+    def for_one_user(
+        self, seconds: float | None, stop: StopEvent | None
+    ) -> tuple[ServingPipeline | None, float]:
+        """Return the pipeline in which one sequence gets its tokens soonest, and the bound on their rate.
+
+        None if none is found; the bound is 0 only where it is proven that no dealing fits.
+        """
+        try:
+            plan = self._plan(True, seconds, stop)
+        except InfeasibleError:
+            return None, 0.0
+        except NoPlanFound:
+            return None, np.inf
+        found = self._pipeline(plan, MS_PER_SECOND / plan.value, MS_PER_SECOND / plan.bound, plan.value)
         return found, found.bound
 
-    def for_one_user(self, seconds: float | None, stop: StopEvent | None) -> ServingPipeline | None:
-        """Return the pipeline in which one sequence gets its tokens soonest; None if none is found."""
-        plan = self._plan(True, seconds, stop)
-        if plan is None:
-            return None
-        return self._pipeline(plan, MS_PER_SECOND / plan.value, MS_PER_SECOND / plan.bound, plan.value)
-
-    def _plan(self, alone: bool, seconds: float | None, stop: StopEvent | None) -> Plan | None:
+    def _plan(self, alone: bool, seconds: float | None, stop: StopEvent | None) -> Plan:
         objective = "latency" if alone else "throughput"
-        try:
-            return solve(self.graph(alone), self.devices(alone), objective, time_limit=seconds, stop=stop)
-        except (InfeasibleError, NoPlanFound):
-            return None
+        return solve(self.graph(alone), self.devices(alone), objective, time_limit=seconds, stop=stop)
+
+    def _step(self, rate: float) -> float:
+        """Return the milliseconds from a token of a sequence to its next one, at a rate of all copies."""
+        return self.layout.sequences * self.layout.copies / rate * MS_PER_SECOND
 
     def graph(self, alone: bool = False) -> Graph:
         """Return the chain of the layers: times of a request, or of a token of a sequence that is `alone`."""
@@ -226,5 +240,5 @@ class PipelineRun:
         used = {name: sum(self.sizes[i] for i in at if names[i] == name) for name in dict.fromkeys(names)}
         full = max(used[name] / self.room[of_device[name][0]] for name in used)
         stages = tuple((of_device[name][1].name, names.count(name)) for name in used)
-        each = layout.sequences * layout.copies / rate * MS_PER_SECOND if tpot is None else tpot
+        each = self._step(rate) if tpot is None else tpot
         return ServingPipeline(layout, rate, max(rate, bound), float(first), each, float(full), stages)

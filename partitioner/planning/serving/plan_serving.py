@@ -92,9 +92,9 @@ def plan_serving(
     OptionError
         If an option is not in its range.
     InfeasibleError
-        If no layout fits the memory within the limits.
+        If it is proven that no layout fits the memory within the limits.
     NoPlanFound
-        If the time was over before one was found.
+        If none was found, in the time or because the dealing of layers with the most tokens is too slow.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def plan_serving(
         search = ServingSearch(costs, top, clock, interruption, users == 1)
         rows, bound = _alone(search, kinds) if users == 1 else _combined(search, kinds, top)
     if not rows:
-        _refuse(search, kinds)
+        _refuse(search, kinds, proven=bound == 0)
     return ServingPlan(
         tuple(rows),
         max(bound, rows[0].tokens_per_second),
@@ -177,9 +177,11 @@ def _rows(blocks: list[BlockFound], top: int) -> list[ServingRow]:
     return [ServingRow(tuple(block.best[0] for block in blocks))] if blocks else []
 
 
-def _refuse(search: ServingSearch, kinds: tuple[PooledKind, ...]) -> None:
+def _refuse(search: ServingSearch, kinds: tuple[PooledKind, ...], proven: bool) -> None:
     if not search.whole:
         raise NoPlanFound(f"no layout was found among the first {search.tried} that were looked at")
+    if not proven:
+        raise NoPlanFound(f"none of {search.tried} layouts was found to be within the limits; others may be")
     have = ", ".join(f"{kind.count} {kind.name}" for kind in kinds)
     raise InfeasibleError(
         f"none of {search.tried} layouts on {have} fits the memory within the limits of time"

@@ -83,11 +83,11 @@ class ServingSearch:
             if self._ends():
                 return BlockFound(tuple(best), math.inf)
             self.solved += 1
-            found = PipelineRun(self.costs, layout).for_one_user(
-                min(LONGEST, self.clock.left), self.interruption
-            )
-            if found is not None:
-                best, bound = sorted([*best, found], key=_order)[: self.top], max(bound, found.bound)
+            run = PipelineRun(self.costs, layout)
+            pipeline, own = run.for_one_user(min(LONGEST, self.clock.left), self.interruption)
+            bound = max(bound, own)
+            if pipeline is not None:
+                best = sorted([*best, pipeline], key=_order)[: self.top]
         return BlockFound(tuple(best), bound)
 
     def layouts(self, kinds: Sequence[PooledKind]) -> Iterator[ServingLayout]:

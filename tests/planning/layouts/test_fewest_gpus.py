@@ -37,6 +37,13 @@ def test_a_rate_beyond_the_batch_is_infeasible() -> None:
         pt.plan(CONFIG, tokens_per_second=1e8, **ASKED)  # type: ignore[arg-type]
 
 
+def test_what_equal_stages_lack_alone_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound that the rate does not exceed leaves unequal stages."""
+    monkeypatch.setattr("partitioner.planning.layouts.search.least_time", lambda run: 1e-9)
+    with pytest.raises(pt.NoPlanFound, match=r"up to 64 GPUs have .* in equal stages, and a batch of 16"):
+        pt.plan(CONFIG, tokens_per_second=1e8, **ASKED)  # type: ignore[arg-type]
+
+
 def test_a_number_or_a_rate_must_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for given in ({}, {"gpus": 4, "tokens_per_second": 1.0}):
         with pytest.raises(pt.OptionError, match="one of gpus and tokens_per_second must be given"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from partitioner.base.interruption import Interruption
 from partitioner.cli.command_line import main
 from partitioner.estimation.named_devices import named_device
 from partitioner.planning.layouts.question import decoder_to_train
+from partitioner.planning.serving import pipelines
 from partitioner.planning.serving import search as searching
 from partitioner.planning.serving.costs import PooledKind, ServingCosts, ServingLoad
-from partitioner.planning.serving.pipelines import PipelineRun
+from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout
 from partitioner.planning.serving.search import ServingSearch, partitions
 
 NEAR = 1 + 1e-6
@@ -162,3 +164,42 @@ def test_the_command_serves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([*asked]) == 2 and main(["plan", str(file), "--serve", "--prompt", "16"]) == 2
     assert "generate = None: must be given with --serve" in capsys.readouterr().err
     assert main([*asked, "--pool", "H100=1", "--settings", str(tmp_path / "file")]) == 2
+
+
+@pytest.mark.parametrize("users", [None, 1])
+def test_a_search_without_an_answer_is_no_proof(users: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no dealing of layers is found, and where none is proven to exist."""
+
+    def asked() -> None:
+        pt.plan_serving(config(), {"H100": 1}, prompt=16, generate=8, users=users)
+
+    monkeypatch.setattr(pipelines, "solve", raising(pt.NoPlanFound("no plan found (time_limit)")))
+    with pytest.raises(pt.NoPlanFound, match="layouts was found to be within the limits; others may be"):
+        asked()
+    monkeypatch.setattr(pipelines, "solve", raising(pt.InfeasibleError("memory")))
+    with pytest.raises(pt.InfeasibleError, match="fits the memory within the limits of time"):
+        asked()
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    """A function that raises an error."""
+
+    def call(*_: object, **__: object) -> None:
+        raise error
+
+    return call
+
+
+def test_a_limit_that_another_dealing_may_be_within_is_no_proof() -> None:
+    """The dealing with the most tokens is too slow for the first one; that on the fast GPU alone is not."""
+    kinds = tuple(PooledKind(name, named_device(name), 1, 1e10, 8) for name in ("H100", "RTX 4090"))
+    decoder, layout = decoder_to_train(config(4)), ServingLayout(kinds, (1, 1), (1, 1), 1, 1)
+
+    def run(ttft: float = np.inf) -> PipelineRun:
+        return PipelineRun(ServingCosts(decoder, ServingLoad(64, 8, ttft=ttft), "bfloat16", 1e9), layout)
+
+    free, _ = run().solved(None, None)
+    least = float(np.min([each.prefill + each.decode for each in run().layers], axis=0).sum())
+    assert free is not None and least < free.ttft
+    found, bound = run((least + free.ttft) / 2).solved(None, None)
+    assert found is None and bound > 0
