@@ -19,7 +19,13 @@ from partitioner.evaluation.text.figures import amount
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.training_states import ACTIVATIONS, PARAMETERS, WORKSPACE, with_training_states
+from partitioner.workload.training_states import (
+    ACTIVATIONS,
+    COUNT,
+    PARAMETERS,
+    WORKSPACE,
+    with_training_states,
+)
 
 Attempt = Callable[..., Plan]  # of graph, devices, time_limit: any plan within some seconds, or an error
 SECONDS = 5.0  # after which only first plans are looked for
@@ -35,7 +41,6 @@ TRAINING: tuple[dict[str, Any], ...] = (  # from the smallest change to the larg
 )
 DEGREES = (2, 4, 8)
 WEIGHTS = {"int8": 1.0, "int4": 4.25 / 8}  # bytes of a parameter, factors included
-COUNT = "parameterCount"
 
 
 def remedies(graph: Graph, devices: Devices, attempt: Attempt) -> tuple[str, ...]:

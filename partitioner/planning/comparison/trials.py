@@ -244,8 +244,10 @@ class PipelineTrials:
 
     def _least_by_load(self, trial: Trial) -> float:
         """Return the lower bound by loads of pipelines of as many copies; 0 where it is not needed."""
-        if trial.bounded_by_load and trial.spread not in self.least_by_load:
+        if not trial.bounded_by_load:
+            return 0.0
+        if trial.spread not in self.least_by_load:
             options = {**self.options, "time_limit": max(LEAST, self.clock.left * BY_LOAD)}
             found = trial.least_by_load(self.workload, self.microbatches, options)
             self.least_by_load[trial.spread] = found
-        return self.least_by_load.get(trial.spread, 0.0) if trial.bounded_by_load else 0.0
+        return self.least_by_load[trial.spread]

@@ -217,11 +217,14 @@ class VirtualRanking(Ranking):
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages, moved until they fit; keep them as a start, and as the best if they are."""
         self.statistics["candidates"] += 1
-        fitting = fitted(borders, runs.missing, lambda: self.expired)
-        if fitting is None:
-            return
-        solution, regime = runs.solution(fitting), self.regime
+        solution, fitting, regime = runs.solution(borders), borders, self.regime
         evaluation = runs.evaluated(solution)
+        if not evaluation.feasible:
+            moved = fitted(borders, runs.missing, lambda: self.expired)
+            if moved is None:
+                return
+            solution, fitting = runs.solution(moved), moved
+            evaluation = runs.evaluated(solution)
         timeline = simulate(self.graph, self.devices, solution, regime.schedule, regime.microbatches)
         starts.append((timeline.makespan, fitting))
         if self.best is None or timeline.makespan < self.best.makespan * (1 - TOLERANCE):
