@@ -447,9 +447,9 @@ def clip() -> Call:
     return Call(_model("CLIPModel", config), (), given)
 
 
-@entry("transformers", "ViLT")
-def vilt() -> Call:
-    """Return one transformer over a text and the patches of an image."""
+@entry("transformers", "BLIP")
+def blip() -> Call:
+    """Return transformers over a text and the patches of an image, as BLIP compares them."""
     config = _config("BlipConfig", text_config=WIDTHS | ENDS, vision_config=PATCHES, projection_dim=16)
     return Call(_model("BlipModel", config), (), {"input_ids": tokens(), "pixel_values": images()})
 
