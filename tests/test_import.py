@@ -89,7 +89,8 @@ def interrupted():
 sys.unraisablehook = program.interrupt_again
 try:
     ctypes.CFUNCTYPE(None)(interrupted)()
-    time.sleep(30 if sys.argv[1] == "Ctrl-C" else 0)
+    for _ in range(600 if sys.argv[1] == "Ctrl-C" else 0):
+        time.sleep(0.05)  # the repeated one does not end a sleep
 except KeyboardInterrupt:
     sys.exit(program.INTERRUPTED)
 """

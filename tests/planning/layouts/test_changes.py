@@ -13,6 +13,7 @@ from partitioner.cli.command_line import main
 from partitioner.estimation.named_devices import named_device
 from partitioner.planning.layouts.changes import find_changes
 from partitioner.planning.layouts.question import LayoutQuestion, cluster_of, decoder_to_train
+from partitioner.planning.layouts.result import LayoutChange
 from tests.planning.layouts.test_timing import CONFIG
 
 ASKED = {"gpus": 16, "global_batch": 32, "sequence": 512, "network": 5e9, "top": 1}
@@ -20,6 +21,12 @@ ASKED = {"gpus": 16, "global_batch": 32, "sequence": 512, "network": 5e9, "top":
 
 def explained(device: str = "H100", **more: object) -> pt.LayoutPlan:
     return pt.plan(CONFIG, device=device, explain=True, time_limit=None, **ASKED | more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def changes() -> dict[str, LayoutChange]:
+    """What changes buy, of two other GPUs too."""
+    return {each.change: each for each in explained(instead=["A100-80", "H100"]).changes}
 
 
 @pytest.mark.parametrize(
@@ -34,8 +41,10 @@ def explained(device: str = "H100", **more: object) -> pt.LayoutPlan:
         ("A100-80", {"device": "A100-80"}),
     ],
 )
-def test_a_change_buys_what_the_changed_question_finds(change: str, given: dict[str, object]) -> None:
-    found = {each.change: each for each in explained(instead=["A100-80", "H100"]).changes}[change]
+def test_a_change_buys_what_the_changed_question_finds(
+    change: str, given: dict[str, object], changes: dict[str, LayoutChange]
+) -> None:
+    found = changes[change]
     asked = {"device": "H100"} | ASKED | given
     alone = pt.plan(CONFIG, time_limit=0.9, **asked)  # type: ignore[arg-type]  # too short for unequal stages
     assert found.best is not None and found.complete
