@@ -1,5 +1,15 @@
 """All names of the package, which :mod:`partitioner` imports when the first of them is asked for."""
 
+from partitioner.analysis.explanations.conflict import Conflict, conflicting_demands
+from partitioner.analysis.explanations.difference import PlanDifference, diff
+from partitioner.analysis.explanations.explain import explain
+from partitioner.analysis.explanations.explanation import Explanation
+from partitioner.analysis.reports.report import Report, report
+from partitioner.analysis.sweeps.pool import DevicePool
+from partitioner.analysis.sweeps.result import SweepResult
+from partitioner.analysis.sweeps.row import SweepRow
+from partitioner.analysis.sweeps.run import sweep
+from partitioner.analysis.sweeps.state import SweepProgress
 from partitioner.base.errors import (
     BackendUnavailable,
     ContradictionError,
@@ -11,10 +21,6 @@ from partitioner.base.errors import (
 )
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
-from partitioner.explanations.conflict import Conflict, conflicting_demands
-from partitioner.explanations.difference import PlanDifference, diff
-from partitioner.explanations.explain import explain
-from partitioner.explanations.explanation import Explanation
 from partitioner.exports.expressible import expressible
 from partitioner.exports.target import ExportError
 from partitioner.exports.writers import export
@@ -43,14 +49,8 @@ from partitioner.planning.splitting.data_parallel import data_parallel
 from partitioner.planning.splitting.dimension import Dimension
 from partitioner.planning.splitting.operations import SplitPlan, split_operations
 from partitioner.planning.warm_up.run import WarmUp, warm_up
-from partitioner.reports.report import Report, report
 from partitioner.results.certificate import Certificate
 from partitioner.results.plan import Plan
-from partitioner.sweeps.pool import DevicePool
-from partitioner.sweeps.result import SweepResult
-from partitioner.sweeps.row import SweepRow
-from partitioner.sweeps.run import sweep
-from partitioner.sweeps.state import SweepProgress
 from partitioner.workload.alternatives import Alternative, Alternatives
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import DeviceKind, Devices

@@ -25,8 +25,8 @@ from typing import NamedTuple
 from grids import markdown_grid, text_grid
 
 import partitioner as pt
+from partitioner.analysis.sweeps.processes import LOCAL, dask_executor
 from partitioner.formats.devices_in_place import changed
-from partitioner.sweeps.processes import LOCAL, dask_executor
 
 INSTANCES = Path(__file__).parents[1] / "instances"
 HARDEST = ("gnmt_operator", "inceptionv3_operator", "moe_small", "moe_mixtral")

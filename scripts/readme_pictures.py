@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import partitioner as pt
-from partitioner.plots import plot_graph, plot_timeline
+from partitioner.analysis.plots import plot_graph, plot_timeline
 from partitioner.schedule import simulate
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -37,7 +37,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    sources = [*(ROOT / "partitioner").rglob("*.py"), *(ROOT / "partitioner/reports/assets").iterdir()]
+    sources = [
+        *(ROOT / "partitioner").rglob("*.py"),
+        *(ROOT / "partitioner/analysis/reports/assets").iterdir(),
+    ]
     sources += (ROOT / "partitioner/estimation").glob("*.json")
     assert held == {file.relative_to(ROOT).as_posix() for file in sources} | {"partitioner/py.typed"}
 

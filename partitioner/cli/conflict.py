@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from partitioner.analysis.explanations.conflict import TIME_LIMIT, conflicting_demands
 from partitioner.cli.argument import Section
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.option_arguments import argument_of
@@ -12,7 +13,6 @@ from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.cli.solve_arguments import OUTPUT, solve_options, solve_sections
-from partitioner.explanations.conflict import TIME_LIMIT, conflicting_demands
 from partitioner.planning.option_records import OPTIONS
 
 NOT_TAKEN = ("--gap",)

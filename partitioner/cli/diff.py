@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from partitioner.analysis.explanations.difference import diff
 from partitioner.cli.argument import Section
 from partitioner.cli.inputs import as_planned, chosen_devices, read_workload
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
-from partitioner.explanations.difference import diff
 from partitioner.formats.plan_record import load_record, resolved
 
 DIFF = (

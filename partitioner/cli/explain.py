@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from partitioner.analysis.explanations.explain import TIME_LIMIT, explain
+from partitioner.analysis.explanations.what_ifs.changes import CHANGES
 from partitioner.cli.argument import Section, flag, names, value
 from partitioner.cli.inputs import read_planned
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
-from partitioner.explanations.explain import TIME_LIMIT, explain
-from partitioner.explanations.what_ifs.changes import CHANGES
 from partitioner.formats.plan_record import load_record
 
 EXPLAIN = (

@@ -6,6 +6,11 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from partitioner.analysis.plots.graph import plot_graph
+from partitioner.analysis.plots.loads import plot_loads
+from partitioner.analysis.plots.memory import plot_memory
+from partitioner.analysis.plots.timeline import plot_timeline
+from partitioner.analysis.reports.scheduled import MICROBATCHES
 from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable, write_bytes
 from partitioner.cli.argument import Section, flag, value
@@ -18,11 +23,6 @@ from partitioner.evaluation.solution import PlanRecord
 from partitioner.formats.plan_record import evaluation_arguments, load_record
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
-from partitioner.plots.graph import plot_graph
-from partitioner.plots.loads import plot_loads
-from partitioner.plots.memory import plot_memory
-from partitioner.plots.timeline import plot_timeline
-from partitioner.reports.scheduled import MICROBATCHES
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.workload import Workload

@@ -6,16 +6,16 @@ import argparse
 from contextlib import suppress
 from pathlib import Path
 
+from partitioner.analysis.explanations.explain import explain
+from partitioner.analysis.reports.report import report
+from partitioner.analysis.reports.scheduled import MICROBATCHES
 from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, value
 from partitioner.cli.inputs import as_planned, read_workload
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.cli.simulate import LINKS_ARGUMENT
-from partitioner.explanations.explain import explain
 from partitioner.formats.plan import load_plan
-from partitioner.reports.report import report
-from partitioner.reports.scheduled import MICROBATCHES
 from partitioner.results.plan import Plan
 from partitioner.workload.workload import Workload
 

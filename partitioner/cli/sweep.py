@@ -7,6 +7,11 @@ from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
+from partitioner.analysis.plots.sweep import plot_sweep
+from partitioner.analysis.sweeps.pool import DevicePool
+from partitioner.analysis.sweeps.processes import dask_executor
+from partitioner.analysis.sweeps.result import SweepResult
+from partitioner.analysis.sweeps.run import sweep
 from partitioner.base.errors import NoPlanFound
 from partitioner.base.files import check_writable, write_bytes
 from partitioner.cli.argument import Argument, Section, counts, flag, names, sizes, value
@@ -21,11 +26,6 @@ from partitioner.planning.objectives import DEFAULT
 from partitioner.planning.option import LIMITS, PIPELINES, SERVING, WANTED
 from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.options import check_values, cores_for
-from partitioner.plots.sweep import plot_sweep
-from partitioner.sweeps.pool import DevicePool
-from partitioner.sweeps.processes import dask_executor
-from partitioner.sweeps.result import SweepResult
-from partitioner.sweeps.run import sweep
 
 OF_SPEC = "those of the spec"
 VARIED = ("accelerators", "memory", "cpus")

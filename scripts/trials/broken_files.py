@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import partitioner as pt
+from partitioner.analysis.sweeps.journal import row_line
+from partitioner.analysis.sweeps.row import SweepRow
 from partitioner.exports.torch_schedule import torch_schedule
 from partitioner.schedule import simulate
-from partitioner.sweeps.journal import row_line
-from partitioner.sweeps.row import SweepRow
 from tests.formats.test_fuzz import ODD, mutant
 from tests.formats.test_metis import document as metis_document
 from tests.instances import document, write

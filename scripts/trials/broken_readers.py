@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import partitioner as pt
+from partitioner.analysis.sweeps.journal import Journal
+from partitioner.analysis.sweeps.result import SweepResult
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.schedule import simulate
-from partitioner.sweeps.journal import Journal
-from partitioner.sweeps.result import SweepResult
 from trials.broken_files import some_workload
 
 

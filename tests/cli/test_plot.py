@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from partitioner import Evaluation, load, solve
+from partitioner.analysis.plots import plot_loads
 from partitioner.cli.command_line import main
-from partitioner.plots import plot_loads
-from tests.plots.conftest import style as style  # the fixture that sets each style of matplotlib
+from tests.analysis.plots.conftest import style as style  # the fixture that sets each style of matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ def test_without_matplotlib(plan: Path, tmp_path: Path) -> None:
         "import sys; sys.modules['matplotlib'] = None\n"
         "from partitioner.cli.command_line import main\n"
         "from partitioner import BackendUnavailable, evaluate, Graph, Devices\n"
-        "from partitioner.plots import plot_loads\n"
+        "from partitioner.analysis.plots import plot_loads\n"
         "graph = Graph.from_arrays({'accelerator': [1.0]}, [])\n"
         "try: plot_loads(evaluate(graph, Devices.accelerated(1), {0: 'accelerator0'}))\n"
         "except BackendUnavailable as error: print(error)\n"

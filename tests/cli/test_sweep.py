@@ -13,8 +13,8 @@ import pytest
 
 from partitioner import SweepProgress, SweepResult
 from partitioner.cli import sweep as command
+from tests.analysis.sweeps.tiny import workload
 from tests.cli.test_command_line import Captured, run
-from tests.sweeps.tiny import workload
 
 QUICK = ("--method", "single_device", "--no-warm-up")
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, compare_schedules, evaluate, load_timeline, solve
+from partitioner.analysis.plots import plot_memory
 from partitioner.cli.command_line import main
-from partitioner.plots import plot_memory
 from partitioner.results.timeline_table import timeline_table
 from partitioner.schedule import simulate
-from tests.plots.reading import assert_readable
+from tests.analysis.plots.reading import assert_readable
 
 UNKNOWN = "activations are not known, the graph gives only `size`"
 SILENT = "the exchange of weights among replicas is not counted: device kind 'gpu' has no bandwidth"

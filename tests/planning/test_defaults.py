@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import partitioner as pt
+from partitioner.analysis.sweeps.spec import SweepSpec
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS, choose
 from partitioner.planning.objectives import OBJECTIVES, SIMULATED, Objective, objective_of
 from partitioner.planning.options import split_for
 from partitioner.planning.solve import TIMED
 from partitioner.schedule import simulate
-from partitioner.sweeps.spec import SweepSpec
 
 GRAPH = pt.Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
 DEVICES = pt.Devices.accelerated(2)

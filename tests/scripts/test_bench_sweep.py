@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bench_sweep import OBJECTIVES, POOLS, files, product, solved, swept_rows
 
-from tests.sweeps.test_sweep import threads as threads  # the executor
+from tests.analysis.sweeps.test_sweep import threads as threads  # the executor
 
 
 def test_there_are_twenty_workloads() -> None:

@@ -1,0 +1,1 @@
+"""What is made of plans: explanations, sweeps of many plans, pictures, reports."""

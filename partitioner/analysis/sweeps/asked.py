@@ -1,0 +1,209 @@
+"""What the arguments of a sweep ask for: a spec's file, a folder, or workloads, pools and options."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from partitioner.analysis.sweeps.pool import DevicePool
+from partitioner.analysis.sweeps.spec import OWN_DEVICES, SweepSpec, checked_options
+from partitioner.analysis.sweeps.workloads import swept, workload_files
+from partitioner.base.argument_types import require_items
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.base.files import is_folder, path_name, read_text
+from partitioner.formats.devices import load_devices
+from partitioner.formats.record import Record, RuleBrokenError
+from partitioner.workload.devices import Devices
+from partitioner.workload.workload import Workload
+
+SPEC = ".toml"
+AnyWorkload = Workload | str | os.PathLike[str]
+
+
+def asked_for(
+    workloads: AnyWorkload | Sequence[AnyWorkload],
+    pools: Sequence[DevicePool | Devices] | None,
+    options: Mapping[str, Any] | None,
+    format_options: Mapping[str, Any],
+) -> SweepSpec:
+    """Return the product that the arguments of :func:`partitioner.analysis.sweeps.run.sweep` describe.
+
+    Raises
+    ------
+    WorkloadError, OptionError
+        If a file, a pool or an option breaks a rule.
+    """
+    found = None if pools is None else tuple(map(_pool, require_items("pools", pools)))
+    checked = checked_options(options)
+    if found == ():
+        raise OptionError("pools = []: must not be empty")
+    if isinstance(workloads, str | os.PathLike) and Path(workloads).suffix.lower() == SPEC:
+        if format_options:
+            raise OptionError(f"{next(iter(format_options))} means nothing to a spec, whose workloads say it")
+        spec = load_spec(workloads)
+        return replace(spec, pools=found or spec.pools, options={**(spec.options or {}), **checked})
+    graphs = tuple(swept(each, format_options) for each in _listed(workloads))
+    return SweepSpec(graphs, found or OWN_DEVICES, checked)
+
+
+def _pool(given: object) -> DevicePool:
+    if isinstance(given, Devices):
+        return DevicePool(devices=given)
+    if not isinstance(given, DevicePool):
+        raise OptionError(f"pools: {shown(given)}: must be a DevicePool or Devices")
+    return given
+
+
+def _listed(workloads: AnyWorkload | Sequence[AnyWorkload]) -> Iterable[AnyWorkload]:
+    """Return the workloads; those of a folder if one is given."""
+    if isinstance(workloads, str | os.PathLike):
+        return workload_files(Path(workloads)) if is_folder(workloads) else [workloads]
+    if isinstance(workloads, Workload):
+        return [workloads]
+    items = require_items("workloads", workloads)
+    if not items:
+        raise OptionError("workloads = []: must not be empty")
+    return items
+
+
+# Reading of what a sweep shall solve: from a file in TOML, a folder of workloads, or arguments.
+
+FIELDS = ("workloads", "pools", "options")
+POOL_FIELDS = ("name", "accelerators", "memory", "cpus", "communication", "devices")
+TABLES_RULE = "must be tables, each below a line [[{}]]"
+
+
+def load_spec(path: str | os.PathLike[str]) -> SweepSpec:
+    """Return the product that a file in TOML describes; ``docs/sweeps.md`` has its fields.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every field, value and rule that was broken, or the workload that is not sound.
+    OptionError
+        Naming the file and the option.
+    """
+    flaws: list[Flaw] = []
+    source, folder = path_name(path), Path(path_name(path)).parent
+    top = Record(_toml(source), "file", flaws)
+    for field in top.others(FIELDS):
+        top.note(field, "", f"is not a field; these are {', '.join(FIELDS)}")
+    files = [each for table in _tables(top, "workloads", True) for each in _files(table, folder)]
+    pools = [pool for table in _tables(top, "pools", False) for pool in _pools(table, folder)]
+    options = top.take("options", _table, {}, required=False)
+    if flaws:
+        raise WorkloadError(flaws, source)
+    with _named(source):
+        checked = checked_options(options)
+    graphs = tuple(swept(file, given) for file, given in files)
+    return SweepSpec(graphs, tuple(pools) or OWN_DEVICES, checked)
+
+
+@contextmanager
+def _named(source: str) -> Iterator[None]:
+    """Add the name of a file to errors about its options."""
+    try:
+        yield
+    except OptionError as error:
+        raise OptionError(f"{source}: options: {error}") from error
+
+
+def _toml(source: str) -> dict[str, Any]:
+    text = read_text(source)
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a ValueError also for integers of very many digits
+        raise WorkloadError([Flaw("file", "", "", f"is not TOML: {error}")], source) from error
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RuleBrokenError("must be a table")
+    return value
+
+
+def _tables(top: Record, field: str, required: bool) -> list[Record]:
+    """Return the tables of a list of tables; for workloads, a text stands for a table with that file."""
+
+    def convert(value: Any) -> list[dict[str, Any]]:
+        items = [
+            {"file": each} if isinstance(each, str) and required else each for each in _names_listed(value)
+        ]
+        if not all(isinstance(each, dict) for each in items):
+            raise RuleBrokenError(TABLES_RULE.format(field))
+        if not items:
+            raise RuleBrokenError("must not be empty")
+        return items
+
+    items = top.take(field, convert, [], required)
+    return [Record(each, f"{field}[{place}]", top.flaws) for place, each in enumerate(items)]
+
+
+def _names_listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _files(table: Record, folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the files that a table of workloads names, each with the options of its format."""
+    given = {name: value for name, value in table.data.items() if name != "file"}
+    patterns = table.take("file", _patterns, [])
+    found = []
+    for pattern in patterns:
+        files = _matching(folder, pattern) if "*" in pattern else [folder / pattern]
+        if not files:
+            table.note("file", shown(pattern), "no file has such a name")
+        found += [(file, given) for file in files]
+    return found
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    """Return the files whose names match; ``**`` beside other characters, which pathlib refuses, is ``*``."""
+    within = os.path.join(glob.escape(str(folder)), pattern)  # noqa: PTH118
+    return sorted(Path(name) for name in glob.glob(within, recursive=True))  # noqa: PTH207
+
+
+def _patterns(value: Any) -> list[str]:
+    texts = _names_listed(value)
+    if not texts or not all(isinstance(each, str) and each for each in texts):
+        raise RuleBrokenError("must be the name of a file, or a list of them; * stands for any characters")
+    if any("*" in each and Path(each).is_absolute() for each in texts):
+        raise RuleBrokenError("must be a name below the folder of this file if it has a *")
+    return texts
+
+
+def _pools(table: Record, folder: Path) -> list[DevicePool]:
+    """Return the product of the values that a table of pools gives."""
+    for field in table.others(POOL_FIELDS):
+        table.note(field, "", f"is not a field; these are {', '.join(POOL_FIELDS)}")
+    given = {name: _names_listed(value) for name, value in table.data.items() if name in POOL_FIELDS}
+    for name in (name for name, values in given.items() if not values):
+        table.note(name, "[]", "must not be empty")
+    chosen = [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+    return [pool for fields in chosen for pool in _pool_in(table, fields, folder, len(chosen) > 1)]
+
+
+def _pool_in(table: Record, fields: dict[str, Any], folder: Path, several: bool) -> list[DevicePool]:
+    """Return a pool; nothing if a flaw is added. One of several with a name has its changes in the name."""
+    try:
+        file = fields.get("devices")
+        if file is not None:
+            fields = fields | {"devices": _devices(file, folder)}
+        pool = DevicePool(**fields)
+        unnamed = replace(pool, name="")
+    except OptionError as error:
+        table.note("", "", str(error))
+        return []
+    return [replace(pool, name=f"{pool.name}: {unnamed.label}") if several and pool.name else pool]
+
+
+def _devices(file: object, folder: Path) -> Devices:
+    if not isinstance(file, str):
+        raise OptionError(f"devices = {shown(file)}: must be the name of a file")
+    return load_devices(folder / file)

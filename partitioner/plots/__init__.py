@@ -1,9 +1,0 @@
-"""Pictures of plans and schedules, one in each module; matplotlib is loaded when one is drawn."""
-
-from partitioner.plots.graph import plot_graph
-from partitioner.plots.loads import plot_loads
-from partitioner.plots.memory import plot_memory
-from partitioner.plots.sweep import plot_sweep
-from partitioner.plots.timeline import plot_timeline
-
-__all__ = ["plot_graph", "plot_loads", "plot_memory", "plot_sweep", "plot_timeline"]
