@@ -121,10 +121,11 @@ RUNS = (
         "Nemotron-4 340B", NEMOTRON, 1536, "H100", 768, 4096,
         ClusterLayout(8, 12, 16, 1, 8, schedule=VIRTUAL, zero=1),
     ),
-    # DeepSeek-AI, 2024, Section 3.2; its schedule DualPipe is not known here
+    # DeepSeek-AI, 2024, Section 3.2: exchanges run beside products; its schedule DualPipe is not known here
     PublishedRun(
         "DeepSeek-V3", llama(7168, 18432, 61, 128, 128, 129280) | DEEPSEEK, 2048, "H800", 15360, 4096,
-        ClusterLayout(1, 16, 128, 1, expert=64, zero=1, recompute=FULL), "float8_block", runtime="any",
+        ClusterLayout(1, 16, 128, 1, expert=64, zero=1, recompute=FULL), "float8_block",
+        options={"overlapped": True}, runtime="any",
     ),
     # NeMo's recipe mixtral_8x7b, 64 GPUs
     PublishedRun(

@@ -46,6 +46,7 @@ MESSAGES = tuple(4.0**power for power in range(4, 16))
 FOURS = ((1, 2),)  # whether rows are whole fours: an axis of products of narrow numbers
 COPIES = ("all_gather", "all_to_all")  # whose times depend on bytes alone, of any type of numbers
 EXPERT_ROWS = (0.02, 0.25, 1, 4, 16, 64, 256, 1024, 4096)
+BALANCED_ROWS = (0.02, 0.06, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096)
 LENGTHS = (2, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072)
 KEYS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 16384)  # heads of keys, of all sequences
 GPUS = (2, 4, 8)
@@ -60,6 +61,14 @@ AXES: Mapping[str, tuple[tuple[float, ...], ...]] = {
         (1, 2, 8, 32, 64, 128, 256, 512),
         (16, 64, 128, 256, 512, 1024, 2048, 4096, 16384),
         (1, 4, 16, 64, 256),
+        (1, 2),
+    ),
+    "balanced_experts": (
+        BALANCED_ROWS,
+        (8, 16, 32, 128, 256, 512),
+        (16, 32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096, 16384),
+        (2048, 4096, 6144, 8192),
+        (1, 2),
     ),
     **dict.fromkeys(COLLECTIVES, (MESSAGES, GPUS)),
 }
@@ -122,7 +131,7 @@ def chosen_from(tables: list[Measured]) -> list[Measured]:
         gpus, size = (np.concatenate([one.operation.axes[i] for one in several]) for i in (1, 0))
         time = np.concatenate([one.time for one in several])
         found.append(Measured(Collective(name, gpus, size), COLLECTIVE_DTYPE, time))
-    return found
+    return sorted(found, key=lambda one: one.operation.kind == "balanced_experts")
 
 
 def held_out(number: int, count: int) -> NDArray[np.bool_]:

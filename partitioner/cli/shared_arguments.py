@@ -16,6 +16,7 @@ from partitioner.cli.argument import (
     value,
     weights,
 )
+from partitioner.estimation.device_operations import ROUTINGS
 from partitioner.exports.writers import TARGETS
 from partitioner.formats.llm.parallelism import KERNELS
 from partitioner.workload.devices import COMMUNICATION_MODELS, SHARES
@@ -111,6 +112,12 @@ LAYOUT = (
         "--overlapped",
         "let devices that divide a config's layers exchange tensors while they compute products "
         "(default: in turn)",
+    ),
+    value(
+        "--routing",
+        "let tokens choose a config's experts evenly (balanced), or some more than others (power_law) "
+        "(default: balanced for training, else power_law)",
+        choices=ROUTINGS,
     ),
     flag(
         "--fused-gate",

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+ROUTINGS = ("balanced", "power_law")  # how tokens choose their experts
 GRADIENT_FLOPS = 2.5  # five products in place of two: the scores again, and four gradients
 
 
@@ -148,7 +149,8 @@ class ExpertProducts:
 
     Each row passes a product with `parts` x `width` columns (a gate and what it is multiplied with: 2) and
     one back to `hidden` numbers. `apart` is the number of devices that share the experts; `stored` as in
-    :class:`Product`.
+    :class:`Product`. `routing` is one of :data:`ROUTINGS`: tokens choose experts by a power law, and the
+    device with the most rows counts, or evenly (``"balanced"``), and each device has `rows` rows.
     """
 
     rows: Any
@@ -158,8 +160,13 @@ class ExpertProducts:
     apart: Any = 1
     parts: Any = 2
     stored: float = 1.0
-    kind: ClassVar[str] = "experts"
+    routing: str = "power_law"
     overhead: ClassVar[float] = 1e-2
+
+    @property
+    def kind(self) -> str:
+        """``experts``, or ``balanced_experts``."""
+        return "balanced_experts" if self.routing == "balanced" else "experts"
 
     @property
     def flops(self) -> Any:
@@ -168,7 +175,8 @@ class ExpertProducts:
 
     def nbytes(self, width: float, rest: float) -> Any:
         """Return the bytes of the weights of the experts that are met, and of the rows."""
-        met = self.local * (1 - (1 - 1 / np.maximum(self.local, 1.0000001)) ** self.rows)
+        chance = self.local * (1 - (1 - 1 / np.maximum(self.local, 1.0000001)) ** self.rows)
+        met = np.minimum(self.local, self.rows) if self.routing == "balanced" else chance
         weights = met * self.hidden * self.width * (self.parts + 1)
         return (
             weights * width * self.stored
@@ -177,8 +185,13 @@ class ExpertProducts:
 
     @property
     def axes(self) -> tuple[Any, ...]:
-        """Rows of an expert, experts, inner numbers, devices."""
-        return self.rows / self.local, self.local, self.width, self.apart
+        """Rows of an expert, experts, inner numbers, devices, and 1 for inner numbers in whole 16s, else 2.
+
+        Where experts are balanced, hidden numbers in place of devices.
+        """
+        fourth = self.hidden if self.routing == "balanced" else self.apart
+        whole = np.where(np.mod(self.width, 16) > 0, 2, 1)[()]
+        return self.rows / self.local, self.local, self.width, fourth, whole
 
     def backward(self) -> tuple[DeviceOperation, ...]:
         """Return the products for the gradients of the rows and of the weights, each as large."""

@@ -2,13 +2,15 @@
 
     time = (max(operations / peak, bytes / bandwidth) + overhead) x curve(sizes)
 
-A device without measured tables takes the curves of the nearest one in architecture with its own peak and
+A device whose tables have no balanced experts takes those of a power law that are all on one device. A
+device without measured tables takes the curves of the nearest one in architecture with its own peak and
 bandwidths; :func:`curve_note` says which.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,13 @@ import numpy as np
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.curves import Curve, curve_of, measured_devices
-from partitioner.estimation.device_operations import AttentionScores, Collective, DeviceOperation, Traffic
+from partitioner.estimation.device_operations import (
+    AttentionScores,
+    Collective,
+    DeviceOperation,
+    ExpertProducts,
+    Traffic,
+)
 from partitioner.estimation.named_devices import BYTES, NamedDevice, dtype_name, named_device
 
 REST = (
@@ -75,7 +83,11 @@ def operation_time(
         return roofline_of(figures, operation, kind) / efficiency
     if isinstance(operation, Traffic):
         return roofline_of(figures, operation, kind) / BANDWIDTH_REACHED + operation.overhead
-    curve = _curve(tables_of(figures), operation, kind)
+    tables = tables_of(figures)
+    curve = _curve(tables, operation, kind)
+    if isinstance(operation, ExpertProducts) and curve is None:  # where no other device waits, skew is little
+        operation = replace(operation, routing="power_law", apart=1)
+        curve = _curve(tables, operation, kind)
     factor = 1.0 if curve is None else curve.factor(operation.axes)
     return base_time(figures, operation, kind) * factor
 

@@ -31,7 +31,7 @@ from partitioner.workload.graph import Floats
 
 Columns = Mapping[str, NDArray[Any]]
 LATENCY = "latency"
-ROUTING = "power_law_1.01"
+ROUTING = {"power_law_1.01": "power_law", "balanced": "balanced"}
 DTYPES = {
     "bfloat16": "bfloat16",
     "half": "float16",
@@ -157,8 +157,18 @@ def _attention(columns: Columns, queries: str | None, context: str | None) -> It
 
 
 def _experts(columns: Columns) -> Iterator[Measured]:
-    """Tokens choose their experts by a power law; where they choose evenly as well, that is left out."""
-    columns = {name: values[columns["distribution"] == ROUTING] for name, values in columns.items()}
+    """Yield each routing apart, of balanced ones only experts that are all on one device.
+
+    Where several devices divide them, the measured kernel was given the rows of all of these and skips those
+    of others, which no device has to whom only its own rows are sent.
+    """
+    alone = columns["moe_ep_size"] == 1
+    for given, routing in ROUTING.items():
+        chosen = (columns["distribution"] == given) & (alone | (routing != "balanced"))
+        yield from _routed({name: values[chosen] for name, values in columns.items()}, routing)
+
+
+def _routed(columns: Columns, routing: str) -> Iterator[Measured]:
     for dtype, rows in _by_type(columns, "moe_dtype"):
         names = (
             "num_tokens",
@@ -170,7 +180,9 @@ def _experts(columns: Columns) -> Iterator[Measured]:
             "inter_size",
         )
         tokens, top, count, apart, shards, hidden, width = _floats(rows, *names)
-        operation = ExpertProducts(tokens * top / apart, count / apart, hidden, width / shards, apart)
+        operation = ExpertProducts(
+            tokens * top / apart, count / apart, hidden, width / shards, apart, routing=routing
+        )
         yield Measured(operation, dtype, rows[LATENCY])
 
 

@@ -83,6 +83,17 @@ def test_the_experts_that_are_read_are_the_expected_ones(rows: int, local: int) 
     assert experts.nbytes(0, 1) == rows * (2 * 5 + 3 * 7)
 
 
+@given(st.integers(1, 60), st.integers(1, 20), SMALL, st.integers(1, 40))
+def test_balanced_rows_are_dealt_in_turn(rows: int, local: int, hidden: int, width: int) -> None:
+    """Row i goes to expert i modulo their number; a curve tells inner numbers in whole sixteens apart."""
+    met = len({row % local for row in range(rows)})
+    experts = ExpertProducts(rows, local, hidden, width, apart=4, routing="balanced")
+    assert experts.nbytes(1, 0) == met * 3 * hidden * width
+    assert experts.axes == (rows / local, local, width, hidden, 2 if width % 16 else 1)
+    skewed = ExpertProducts(rows, local, hidden, width, apart=4)
+    assert skewed.flops == experts.flops and skewed.axes[3] == 4
+
+
 @pytest.mark.parametrize(("name", "rounds"), [("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)])
 def test_a_ring_sends_each_part_to_the_next(name: str, rounds: int) -> None:
     """In each of gpus - 1 steps of a round a device sends one of `gpus` parts."""

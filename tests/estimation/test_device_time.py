@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,12 +15,14 @@ from partitioner.estimation import (
     DEVICES,
     AttentionScores,
     Collective,
+    ExpertProducts,
     NamedDevice,
     Product,
     Traffic,
     curve_note,
     named_device,
     operation_time,
+    read_operation_tables,
 )
 
 MINE = NamedDevice("mine", {"bfloat16": 300e12}, 2e12, 80e9, "a test")
@@ -74,6 +79,41 @@ def test_a_device_of_the_users_own_takes_the_nearest_curves() -> None:
     assert operation_time(MINE, product) == pytest.approx(
         operation_time("A100-80", product) * 312 / 300, rel=0.01
     )
+
+
+def test_experts_are_read_by_their_routing(tmp_path: Path) -> None:
+    """Balanced ones only where all experts are on one device; by a power law wherever they are."""
+    pytest.importorskip("pyarrow")
+    from pyarrow import Table, parquet
+
+    rows = [
+        {"moe_dtype": "bfloat16", "num_tokens": 64, "topk": 2, "num_experts": 8, "moe_ep_size": apart,
+         "moe_tp_size": 1, "hidden_size": 32, "inter_size": 48, "distribution": kind, "latency": 1.0}
+        for kind in ("balanced", "power_law_1.01", "power_law_1.2")
+        for apart in (1, 4)
+    ]  # fmt: skip
+    parquet.write_table(Table.from_pylist(rows), tmp_path / "moe.parquet")
+    found = {one.operation.kind: one.operation for one in read_operation_tables(tmp_path)}
+    assert set(found) == {"experts", "balanced_experts"}
+    rows_of = {kind: experts.rows.tolist() for kind, experts in found.items()}  # type: ignore[union-attr]
+    assert rows_of == {"experts": [128, 32], "balanced_experts": [128]}
+
+
+def test_balanced_experts_are_met_wherever_they_are() -> None:
+    """A row of the tables of H100: 16,384 tokens choose 8 of 256 experts in 19.05 ms; divided, a part."""
+    whole = ExpertProducts(131072.0, 256, 7168, 2048, routing="balanced")
+    measured = pytest.approx(19.05, rel=0.1)
+    assert operation_time("H100", whole, "float8_block") == measured
+    part = replace(whole, rows=131072 / 32, local=8, apart=32)
+    assert 32 * operation_time("H100", part, "float8_block") == pytest.approx(19.05, rel=0.25)
+    skewed = replace(part, routing="power_law")
+    assert operation_time("H100", skewed, "float8_block") > 2 * operation_time("H100", part, "float8_block")
+
+
+def test_without_balanced_tables_all_experts_on_one_device_stand_for_them() -> None:
+    skewed = ExpertProducts(8192.0, 8, 4096, 14336)
+    balanced = replace(skewed, routing="balanced")
+    assert operation_time("A100-80", balanced) == pytest.approx(operation_time("A100-80", skewed), rel=0.02)
 
 
 def test_what_is_missing_is_named() -> None:

@@ -16,7 +16,7 @@ class LayoutOptions(TypedDict, total=False):
     Parameters
     ----------
     tensor, sequence_parallel, context_parallel, expert_parallel, data_parallel, zero, recompute, attention, \
-    fused_gate, fused_gradients, copied_gradients, fused_casts, overlapped
+    fused_gate, fused_gradients, copied_gradients, fused_casts, overlapped, routing
         See :class:`partitioner.formats.llm.parallelism.Parallelism`. The graph then has the times and the
         memory of one of `tensor` * `context_parallel` devices, each of which is a device of the workload.
     weight_dtype, gradient_dtype, cache_dtype
@@ -48,6 +48,7 @@ class LayoutOptions(TypedDict, total=False):
     copied_gradients: bool
     fused_casts: bool
     overlapped: bool
+    routing: str | None
     weight_dtype: str | None
     gradient_dtype: str | None
     cache_dtype: str | None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
+from partitioner.estimation.device_operations import ROUTINGS
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts
 from partitioner.workload.training_states import MOST_ZERO, RECOMPUTE
 
@@ -56,6 +57,10 @@ class Parallelism:
         kernels cast only what attention gives and the gradients that no activation function gives.
     overlapped
         Whether devices exchange tensors while they compute products, so that the longer of both counts.
+    routing
+        How tokens choose their experts: ``"balanced"``, evenly; ``"power_law"``, some experts more than
+        others, and the device with the most rows counts; None: evenly in training, where an auxiliary loss or
+        biases of the router balance them, else by a power law.
     fused_gate
         Whether one kernel applies the activation function and multiplies by the gate, so that what the
         function gives is not kept.
@@ -84,6 +89,7 @@ class Parallelism:
     copied_gradients: bool = False
     fused_casts: bool = False
     overlapped: bool = False
+    routing: str | None = None
 
     def __post_init__(self) -> None:
         degrees = ("tensor", "context_parallel", "expert_parallel", "data_parallel")
@@ -95,6 +101,8 @@ class Parallelism:
                 raise OptionError(f"{name} = {shown(value)}: must be True or False")
         check_word("recompute", self.recompute, RECOMPUTE)
         check_word("attention", self.attention, KERNELS)
+        if self.routing is not None:
+            check_word("routing", self.routing, ROUTINGS)
 
     @property
     def devices(self) -> int:
@@ -105,6 +113,10 @@ class Parallelism:
     def scattered(self) -> int:
         """Among how many devices the tokens between products are divided, beyond `context_parallel`."""
         return self.tensor if self.sequence_parallel else 1
+
+    def routed(self, training: bool) -> str:
+        """Return how tokens choose their experts."""
+        return self.routing or ("balanced" if training else "power_law")
 
     def share(self, zero: int) -> int:
         """Among how many replicas a state is divided that `zero` divides from this number on."""

@@ -195,7 +195,10 @@ def _kernels(
     for run in one.runs:
         if isinstance(run, AttentionScores) and setting.parallelism.attention == "unfused":
             found += unfused_attention(run, bool(block and block.dropout and setting.training))
-        elif isinstance(run, Product | ExpertProducts) and stored != 1:
+        elif isinstance(run, ExpertProducts):
+            routing = setting.parallelism.routed(setting.training)
+            found.append(replace(run, stored=stored, routing=routing))
+        elif isinstance(run, Product) and stored != 1:
             found.append(replace(run, stored=stored))
         else:
             found.append(run)

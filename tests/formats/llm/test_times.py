@@ -101,6 +101,27 @@ def test_experts_are_timed_together() -> None:
     assert more == pytest.approx(routed - own)
 
 
+@given(st.integers(1, 64), st.integers(1, 8), st.sampled_from([None, "balanced", "power_law"]), st.booleans())
+def test_training_balances_its_experts(count: int, top: int, routing: str | None, training: bool) -> None:
+    """Against the same block with a network that takes no time in place of the experts' products."""
+    top = min(top, count)
+    run = TokenRun(BATCH, SEQUENCE)
+    block = DecoderBlock(Attention(16, 16, 64, 64), Experts(count, top, 512))
+    setting = Setting(
+        run, named_device("H100"), "bfloat16", None, training, number_bytes("bfloat16", training),
+        parallelism=Parallelism(routing=routing),
+    )  # fmt: skip
+    operators = block_operators(block, HIDDEN, run)
+    routed = [any(isinstance(each, ExpertProducts) for each in one.runs) for one in operators]
+    without = [replace(one, runs=()) if own else one for one, own in zip(operators, routed, strict=True)]
+    word = routing or ("balanced" if training else "power_law")
+    products = ExpertProducts(top * TOKENS, count, HIDDEN, 512, routing=word)
+    one = float(operation_time("H100", products)) * (SUSTAINED if training else 1)
+    more, less = (pass_times(each, setting, block, HIDDEN) for each in (operators, without))
+    assert more.forward - less.forward == pytest.approx(one, rel=1e-6)
+    assert more.backward - less.backward == pytest.approx(2 * one * training, rel=1e-6)
+
+
 def test_a_new_token_reads_latent_keys_and_values_once() -> None:
     """Of DeepSeek's cache of 576 numbers a token, not of 128 heads of keys and values."""
     attention = Attention(128, 128, 192, 128, latent=Latent(1536, 512, 64))
