@@ -27,8 +27,7 @@ from partitioner.exports.writers import export
 from partitioner.formats.load import load
 from partitioner.formats.load_config import load_config
 from partitioner.formats.pipedream import load_pipedream
-from partitioner.formats.placement import load_placement
-from partitioner.formats.plan import load_plan
+from partitioner.formats.plan import load_placement, load_plan
 from partitioner.formats.timeline import load_timeline
 from partitioner.methods.method import Progress
 from partitioner.methods.placing import Placer, Placing

@@ -24,16 +24,6 @@ FEWEST_LINES = 60  # of a file that a single other one imports
 DEEPEST = 3  # folders below the package
 ONE_A_FILE = ("partitioner.exports.", "partitioner.schedule.kinds.")  # listed in a registry, one a file
 SMALL = {  # to become sections of their importers: an entry that is no longer needed fails
-    "partitioner.cli.compare",
-    "partitioner.formats.placement",
-    "partitioner.integrations.torch.pipelines.tables",
-    "partitioner.integrations.torch.placing.order",
-    "partitioner.integrations.torch.placing.placed_module",
-    "partitioner.integrations.torch.placing.streams",
-    "partitioner.integrations.torch.placing.torch_devices",
-    "partitioner.integrations.torch.placing.transfers",
-    "partitioner.integrations.torch.profiling.device",
-    "partitioner.integrations.torch.profiling.outputs",
     "partitioner.methods.baselines.single_device",
     "partitioner.methods.solvers.backends.highs",
 }

@@ -13,13 +13,12 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerErr
 from partitioner.base.files import check_writable
 from partitioner.base.safe_text import visible
 from partitioner.cli.arguments import ALL, Command, command_parser, complete_if_asked, completing
-from partitioner.cli.compare import compare_all
 from partitioner.cli.conflict import find_conflict
 from partitioner.cli.diff import diff_plans
 from partitioner.cli.explain import explain_plan
 from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_planned, read_transfers, read_workload
-from partitioner.cli.methods import list_methods
+from partitioner.cli.methods import compare_all, list_methods
 from partitioner.cli.output import drop_output, open_standard_streams, refuse_own_inputs, saved, show
 from partitioner.cli.plan import plan_layouts
 from partitioner.cli.plot import run_plot

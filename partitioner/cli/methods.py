@@ -1,4 +1,4 @@
-"""The command ``partitioner methods``."""
+"""The commands ``partitioner methods`` and ``partitioner compare``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.base.files import check_writable, write_text
+from partitioner.cli.inputs import read_workload
+from partitioner.cli.output import saved, show
+from partitioner.cli.progress import ProgressLine
+from partitioner.cli.solve_arguments import solve_options
 from partitioner.evaluation.text.tables import columns, render
 from partitioner.extensions import broken_entries
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import FEATURES, METHODS, backends_of
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, missing_backends
+from partitioner.planning.comparison.methods import MethodComparison, compare_methods
+from partitioner.planning.comparison.runs import INFEASIBLE
 from partitioner.planning.objectives import OBJECTIVES
 
 MORE = "all of one method: partitioner methods NAME; of every method: --long"
@@ -115,3 +123,42 @@ def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> 
         told = "as it finds them" if backend.streams else "at its end"
         table.add_row(backend.name, Text(here), "several" if backend.parallel else "one", told)
     return render([table])
+
+
+# The comparison of all methods on a workload.
+
+
+def compare_all(options: argparse.Namespace) -> None:
+    """Run the methods on a workload and print the result of each.
+
+    Raises
+    ------
+    InfeasibleError
+        If every method proved that there is no plan.
+    NoPlanFound
+        If no method found a plan.
+    PartitionerError
+        If a file or an option breaks a rule.
+    """
+    check_writable(options.output, options.csv)
+    workload = read_workload(options)
+    with ProgressLine() as line:
+        comparison = compare_methods(
+            workload.graph,
+            workload.devices,
+            methods=options.methods,
+            on_progress=line.show,
+            **solve_options(options, workload),
+        )
+    best = None if comparison.best is None else comparison.best.plan
+    text = comparison.to_json() if options.format == "json" else comparison.summary()
+    table = [] if options.csv is None else [lambda: write_text(options.csv, comparison.to_csv())]
+    show(text, *saved(best, workload, options), *table)
+    if best is None:
+        raise _nothing(comparison)
+
+
+def _nothing(comparison: MethodComparison) -> Exception:
+    if all(one.against == INFEASIBLE for one in comparison.compared):
+        return InfeasibleError(comparison.compared[0].reason)
+    return NoPlanFound("no method found a plan")

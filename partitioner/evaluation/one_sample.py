@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from partitioner.evaluation.cores import Cores
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import completed, device_loads, read_solution
 from partitioner.evaluation.notes import notes_on_open_order
 from partitioner.evaluation.placed import Placed
-from partitioner.evaluation.precedence import subgraph_violations, waiting_graph
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.schedule import Schedule, schedule_of
-from partitioner.evaluation.shape import placement_shape
+from partitioner.evaluation.shape import placement_shape, returns
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.subgraphs import Units, units_of
 from partitioner.evaluation.terms import Terms
 from partitioner.evaluation.violations import violations_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats, Graph, Ints
+from partitioner.workload.graph_validation import node_name
 
 
 def evaluate_latency(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
@@ -161,3 +162,163 @@ def _on_cores(units: Units, waiting: nx.DiGraph[int], length: Floats) -> Ints:
             waiting.add_edge(last[device[unit]], unit)
         last[device[unit]] = unit
     return device
+
+
+# List scheduling of CPU nodes: which core runs which node, and in what order.
+
+
+class Cores:
+    """A list scheduler of units, in which a unit that needs a core runs on a core of its pool.
+
+    A unit that needs no core begins as soon as the units that it waits for have ended. At each point in time
+    first all ends are processed; then the free cores take the units that are ready, the one with the longest
+    remaining path first, and of equal ones the one with the lowest number.
+
+    Parameters
+    ----------
+    waiting
+        An edge from each unit to those that wait for it.
+    length
+        Shape (units,): the time of each unit.
+    pool
+        For each unit that needs a core the number of its pool.
+    cores
+        For each pool its cores.
+    """
+
+    def __init__(
+        self,
+        waiting: nx.DiGraph[int],
+        length: Floats,
+        pool: Mapping[int, int],
+        cores: Mapping[int, Sequence[int]],
+    ) -> None:
+        self.waiting, self.length, self.pool = waiting, length.tolist(), pool
+        self.rest = _remaining(waiting, self.length)
+        self.free = {k: list(of_pool) for k, of_pool in cores.items()}
+        for of_pool in self.free.values():
+            heapify(of_pool)
+        self.ready: dict[int, list[tuple[float, int]]] = {k: [] for k in cores}
+        self.running: list[tuple[float, int]] = []
+        self.missing = dict(waiting.in_degree())
+        self.core: dict[int, int] = {}
+
+    def run(self) -> list[int]:
+        """Run all units and return those that need a core, in the order in which they began.
+
+        Afterwards `core` has the core of each of them.
+        """
+        for unit in [unit for unit, count in self.missing.items() if count == 0]:
+            self._release(unit, 0.0)
+        self._begin(0.0)
+        while self.running:
+            now = self.running[0][0]
+            while self.running and self.running[0][0] == now:
+                self._end(heappop(self.running)[1], now)
+            self._begin(now)
+        return list(self.core)
+
+    def _release(self, unit: int, now: float) -> None:
+        if unit in self.pool:
+            heappush(self.ready[self.pool[unit]], (-self.rest[unit], unit))
+        else:
+            heappush(self.running, (now + self.length[unit], unit))
+
+    def _begin(self, now: float) -> None:
+        for k, queue in self.ready.items():
+            while queue and self.free[k]:
+                unit = heappop(queue)[1]
+                self.core[unit] = heappop(self.free[k])
+                heappush(self.running, (now + self.length[unit], unit))
+
+    def _end(self, unit: int, now: float) -> None:
+        if unit in self.pool:
+            heappush(self.free[self.pool[unit]], self.core[unit])
+        for after in self.waiting.successors(unit):
+            self.missing[after] -= 1
+            if self.missing[after] == 0:
+                self._release(after, now)
+
+
+def _remaining(waiting: nx.DiGraph[int], length: Sequence[float]) -> dict[int, float]:
+    """Return for each unit the length of the longest path from it, including its own time."""
+    rest: dict[int, float] = {}
+    for unit in reversed(list(nx.topological_sort(waiting))):
+        rest[unit] = length[unit] + max((rest[after] for after in waiting.successors(unit)), default=0.0)
+    return rest
+
+
+# The order in which subgraphs wait for one another, and the rules that they break (paper, Appendix A.1).
+
+
+def waiting_graph(units: Units) -> nx.DiGraph[int]:
+    """Return a graph with an edge to each unit from the units whose output or device it waits for."""
+    waiting: nx.DiGraph[int] = nx.DiGraph()
+    waiting.add_nodes_from(range(len(units.index)))
+    edges = units.of[units.placed.graph.edges]
+    between = edges[edges[:, 0] != edges[:, 1]]
+    _, first = np.unique(between[:, 0] * len(units.index) + between[:, 1], return_index=True)
+    waiting.add_edges_from(between[np.sort(first)].tolist())
+    subgraphs = [unit for unit, index in enumerate(units.index) if index is not None]
+    waiting.add_edges_from(
+        (before, after)
+        for before, after in pairwise(subgraphs)
+        if units.device[before] == units.device[after]
+    )
+    return waiting
+
+
+def subgraph_violations(units: Units, waiting: nx.DiGraph[int], limit: int) -> tuple[str, ...]:
+    """Return a message for each broken rule on subgraphs: their number, contiguity, and cyclic waiting."""
+    return (*_too_many(units, limit), *_torn(units), *_circle(units, waiting))
+
+
+def _too_many(units: Units, limit: int) -> list[str]:
+    counts: dict[tuple[int, bool], int] = {}
+    beyond: dict[tuple[int, bool], int] = {}
+    for unit, index in enumerate(units.index):
+        if index is not None:
+            where = int(units.device[unit]), bool(units.backward[unit])
+            counts[where] = counts.get(where, 0) + 1
+            if counts[where] == limit + 1:
+                beyond[where] = unit
+    names = units.placed.names
+    return [
+        f"{names[where[0]]} holds {counts[where]} {_pass(units, unit)} subgraphs, it may hold at most "
+        f"{limit}: {_first_node(units, unit)} is in one more"
+        for where, unit in beyond.items()
+    ]
+
+
+def _torn(units: Units) -> list[str]:
+    graph = units.placed.graph
+    first_cpu = sum(index is not None for index in units.index)
+    found = returns(graph, np.minimum(units.of, first_cpu), np.ones(len(graph), dtype=bool))
+    return [
+        f"{_pass(units, unit)} subgraph {units.index[unit]} of {_device(units, unit)} is not contiguous: "
+        f"a path leaves it and returns at {node_name(graph, node)}"
+        for unit, node in sorted(found.items())
+        if unit != first_cpu
+    ]
+
+
+def _circle(units: Units, waiting: nx.DiGraph[int]) -> list[str]:
+    if nx.is_directed_acyclic_graph(waiting):
+        return []
+    first: dict[str, int] = {}
+    for unit, _ in nx.find_cycle(waiting):
+        first.setdefault(_device(units, unit), unit)
+    parts = [f"{device} ({_first_node(units, unit)})" for device, unit in first.items()]
+    return [f"subgraphs wait for one another: {', '.join(parts)}"]
+
+
+def _device(units: Units, unit: int) -> str:
+    return units.placed.names[int(units.device[unit])]
+
+
+def _pass(units: Units, unit: int) -> str:
+    return "backward" if units.backward[unit] else "forward"
+
+
+def _first_node(units: Units, unit: int) -> str:
+    return node_name(units.placed.graph, int(np.argmax(units.of == unit)))

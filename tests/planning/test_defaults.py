@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import partitioner as pt
-from partitioner.analysis.sweeps.spec import SweepSpec
+from partitioner.analysis.sweeps.asked import SweepSpec
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS, choose
 from partitioner.planning.objectives import OBJECTIVES, SIMULATED, Objective, objective_of

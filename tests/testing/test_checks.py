@@ -32,7 +32,7 @@ from partitioner.testing import (
     check_plans,
     endings,
 )
-from partitioner.testing.workloads import large_workload
+from partitioner.testing.checks import large_workload
 
 QUICK = 3  # cases
 FOR_QUICK = ("dp", "ip", "local_search", "single_device")  # others are checked with the slow tests

@@ -9,8 +9,8 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph
 from partitioner.planning.objectives import OBJECTIVES
+from partitioner.testing.checks import small_workload
 from partitioner.testing.oracle import least_value, orders_of, placements_of
-from partitioner.testing.workloads import small_workload
 from tests.oracle import best_values
 from tests.random_workloads import random_workload
 

@@ -14,7 +14,7 @@ from partitioner.evaluation.text.figures import figure
 from partitioner.evaluation.text.names import joined_within
 
 MOST_ROWS = 40
-NARROW, WIDE = 28, 64
+SHORT_NAMES, LONG_NAMES = 28, 64
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def _cells(schedule: Schedule, row: TimetableRow, line: dict[int, int], wide: bo
         devices[0] + more,
         *parts,
         "-" if waits_for is None else str(line[waits_for]),
-        names_within([shown(node, 24) for run in runs for node in run.nodes], WIDE if wide else NARROW),
+        names_within(
+            [shown(node, 24) for run in runs for node in run.nodes], LONG_NAMES if wide else SHORT_NAMES
+        ),
     ]
     return [Text(cell) for cell in cells]
 

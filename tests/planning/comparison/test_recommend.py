@@ -30,10 +30,9 @@ from partitioner import (
     recommend,
 )
 from partitioner.cli.command_line import main
-from partitioner.planning.comparison.bounds import least_makespan
 from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import Recipe
-from partitioner.planning.comparison.trials import Trial
+from partitioner.planning.comparison.trials import Trial, least_makespan
 from partitioner.schedule import simulate
 from partitioner.workload.levels import Level
 from partitioner.workload.workload import Workload

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from partitioner.base.argument_types import is_count, require_callable
 from partitioner.base.errors import OptionError, shown
+from partitioner.exports.torch_pipelining import line_table
+from partitioner.exports.torch_schedule import torch_schedule
 from partitioner.integrations.torch.installed import check_version, require_torch
 from partitioner.integrations.torch.pipelines.stages import PipelineStages
-from partitioner.integrations.torch.pipelines.tables import csv_of_stages
 from partitioner.schedule.table import Table
+from partitioner.workload.devices import DeviceKind, Devices
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,3 +179,41 @@ def _own_rank(stages: PipelineStages) -> int:
         rule = f"must be {len(stages.devices)}, the number of devices that the plan uses"
         raise OptionError(f"ranks of the process group = {distributed.get_world_size()}: {rule}")
     return int(distributed.get_rank())
+
+
+# The schedules of this package for stages of a model of torch.
+
+
+def table_of_stages(stages: PipelineStages, schedule: str | Table, microbatches: int) -> Table:
+    """Return which passes each device runs, and in which order; a device has the name that the plan gives it.
+
+    Raises
+    ------
+    OptionError
+        If the schedule does not support the stages or the number of microbatches.
+    """
+    if isinstance(schedule, Table):
+        return _checked(schedule, stages, microbatches)
+    names = {device: f"rank{rank}" for rank, device in enumerate(stages.devices)}
+    hardware = Devices((DeviceKind("rank", len(names)),))
+    table = line_table([names[stage.device] for stage in stages.modules], hardware, schedule, microbatches)
+    back = {name: device for device, name in names.items()}
+    return replace(table, devices=tuple(back[name] for name in table.devices))
+
+
+def csv_of_stages(stages: PipelineStages, schedule: str | Table, microbatches: int) -> str:
+    """Return the schedule as torch reads it: a row for each rank."""
+    return torch_schedule(table_of_stages(stages, schedule, microbatches))
+
+
+def _checked(table: Table, stages: PipelineStages, microbatches: int) -> Table:
+    """Return a table that is given, which must have the stages, their devices and the microbatches."""
+    wanted = {(i, stage.device) for i, stage in enumerate(stages.modules)}
+    found = {(int(i), table.devices[row]) for i, row in zip(table.stage, table.row, strict=True)}
+    if found != wanted:
+        stage, device = min(found ^ wanted)
+        rule = "is not in it" if (stage, device) in wanted else "is no stage of the plan"
+        raise OptionError(f"schedule: stage {stage} on {device} {rule}")
+    if table.microbatches != microbatches:
+        raise OptionError(f"microbatches = {microbatches}: must be {table.microbatches}, as in the schedule")
+    return table

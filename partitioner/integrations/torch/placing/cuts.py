@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from partitioner.integrations.torch.graphs.owners import storage_keys, storages_written
 from partitioner.integrations.torch.graphs.values import nbytes_of, tensors_of
-from partitioner.integrations.torch.placing.transfers import arrived, moved
 from partitioner.integrations.torch.placing.writes import Writes
 
 INPUT = "input"
@@ -118,3 +120,86 @@ def _constants(graph: Any) -> set[Any]:
         if held or (node.op == CALL and not drawn and found.issuperset(node.all_input_nodes)):
             found.add(node)
     return found
+
+
+# Copies of tensors between devices, as operations of a graph of torch.
+
+
+def moved(tensor: Any, device: Any, rewritten: bool = False) -> Any:
+    """Return a copy of a tensor's numbers on a device, also if it is the tensor's own.
+
+    Parameters
+    ----------
+    tensor, device
+        The tensor, and the device of torch.
+    rewritten
+        Whether something may write into the tensor later.
+    """
+    if "cuda" in (tensor.device.type, device.type):
+        return copied_aside(tensor.detach(), device, rewritten)
+    return tensor.detach().to(device, copy=True)
+
+
+class Arrival(torch.autograd.Function):  # type: ignore[misc]
+    """A tensor on the device of its copy; its gradient is copied back."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, data: Any) -> Any:
+        """Return the copy once it has arrived."""
+        ctx.home, ctx.stream = tensor.device, stream_of(tensor.device)  # autograd goes on there
+        wait_for_copy(tensor.device, data, stream_of(data.device))
+        return data.view_as(data)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator, unused-ignore]
+    def backward(ctx: Any, gradient: Any) -> Any:
+        """Return the gradient on the tensor's device."""
+        found = moved(gradient, ctx.home)
+        wait_for_copy(gradient.device, found, ctx.stream)
+        return found, None
+
+
+def arrived(tensor: Any, data: Any) -> Any:
+    """Return a copy that is the tensor itself to autograd."""
+    return Arrival.apply(tensor, data)
+
+
+# Copies from and to CUDA devices on streams of their own, beside what the devices compute.
+
+
+def copied_aside(tensor: Any, device: Any, rewritten: bool) -> Any:
+    """Return a copy; on CUDA it is only started, and `wait_for_copy` must come before it is read.
+
+    Where the tensor may be written again, what its device computes next waits until it has been read.
+    """
+    source = tensor.device
+    with ExitStack() as stack:
+        for here, there in ((source, device), (device, source)):
+            if here.type == "cuda":
+                side = side_stream(here, there)
+                if here == source:
+                    side.wait_stream(torch.cuda.current_stream(here))
+                    tensor.record_stream(side)  # its memory is not given out again before it is copied
+                stack.enter_context(torch.cuda.stream(side))
+        found = tensor.to(device, copy=True, non_blocking=device.type == "cuda")
+    if rewritten and source.type == "cuda":
+        torch.cuda.current_stream(source).wait_stream(side_stream(source, device))
+    return found
+
+
+def stream_of(device: Any) -> Any:
+    """Return the stream on which a CUDA device computes now; None for another device."""
+    return torch.cuda.current_stream(device) if device.type == "cuda" else None
+
+
+def wait_for_copy(source: Any, data: Any, stream: Any) -> None:
+    """Let what is computed next on a stream of the device of a copy wait until the copy is complete."""
+    if stream is not None:
+        stream.wait_stream(side_stream(data.device, source))
+        data.record_stream(stream)
+
+
+@cache
+def side_stream(here: Any, there: Any) -> Any:
+    """Return the stream of a CUDA device for copies that another device sends or gets."""
+    return torch.cuda.Stream(here)

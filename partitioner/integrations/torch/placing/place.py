@@ -66,9 +66,8 @@ def place(
             raise OptionError(f"{name} = {shown(value)}: must be a tuple of arguments")
     require_torch()
     from partitioner.integrations.torch.placing.assignment import assignment_of
-    from partitioner.integrations.torch.placing.placed_module import placed_module
+    from partitioner.integrations.torch.placing.placed_module import placed_module, torch_devices
     from partitioner.integrations.torch.placing.program import program_of
-    from partitioner.integrations.torch.placing.torch_devices import torch_devices
 
     assignment = assignment_of(graph, plan)
     where = torch_devices(assignment.names, devices)

@@ -116,8 +116,7 @@ def profile(
     costs = Costs({}, None, 1.0, None, per_byte, microbatches, optimizer_bytes)
     require_torch()
     from partitioner.integrations.torch.graphs.capture import seen_and_captured
-    from partitioner.integrations.torch.profiling.device import require_device, require_there
-    from partitioner.integrations.torch.profiling.measure import profile_of
+    from partitioner.integrations.torch.profiling.measure import profile_of, require_device, require_there
     from partitioner.integrations.torch.profiling.measured_graph import measured_graph
 
     require_device(device)

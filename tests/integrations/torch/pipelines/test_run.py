@@ -14,10 +14,13 @@ from partitioner.schedule.table import Table
 
 torch = pytest.importorskip("torch", reason="pipelines need torch")
 pytest.importorskip("torch.distributed.pipelining", reason="pipelines need torch's pipelining")
-from partitioner.integrations.torch.pipelines.pipeline import PipelineRank, run_pipeline  # noqa: E402
+from partitioner.integrations.torch.pipelines.pipeline import (  # noqa: E402
+    PipelineRank,
+    run_pipeline,
+    table_of_stages,
+)
 from partitioner.integrations.torch.pipelines.processes import in_processes  # noqa: E402
 from partitioner.integrations.torch.pipelines.stages import stages_of  # noqa: E402
-from partitioner.integrations.torch.pipelines.tables import table_of_stages  # noqa: E402
 from tests.integrations.torch.pipelines.models import captured, cut_at  # noqa: E402
 
 pytestmark = [pytest.mark.xdist_group("gloo"), pytest.mark.filterwarnings("ignore")]

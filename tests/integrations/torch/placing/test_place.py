@@ -13,7 +13,7 @@ import partitioner as pt
 
 torch = pytest.importorskip("torch", reason="placing torch's models needs torch")
 from partitioner.integrations.torch import graph_of, place  # noqa: E402
-from partitioner.integrations.torch.placing.transfers import moved  # noqa: E402
+from partitioner.integrations.torch.placing.cuts import moved  # noqa: E402
 from tests.integrations.torch.placing.models import (  # noqa: E402
     ALL,
     Keyed,

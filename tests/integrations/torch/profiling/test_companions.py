@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="profiles of torch's models need tor
 from torch import nn  # noqa: E402
 
 from partitioner.integrations.torch.graphs.capture import seen_and_captured  # noqa: E402
-from partitioner.integrations.torch.profiling.companions import companions  # noqa: E402
+from partitioner.integrations.torch.profiling.measure import companions  # noqa: E402
 from partitioner.integrations.torch.profiling.runnable import RunnableGraph  # noqa: E402
 from tests.integrations.torch.models import made  # noqa: E402
 
