@@ -6,12 +6,25 @@ Additive lower bounds on sequences of blocks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp.lattice import Lattice, first_later_cover, remaining_weights
+from partitioner.methods.dp._walk_core import walk_of
+from partitioner.methods.dp.lattice import Lattice, remaining_weights
+from partitioner.methods.latency.sequence._blocks_core import (
+    Block,
+    add,
+    empty_block,
+    leave,
+    lost,
+    path_of,
+    reach,
+    remove,
+)
 from partitioner.methods.latency.sequence.chains import BlockCosts, costs_of
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.method import Part, Settings
@@ -19,24 +32,112 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import ChainProblem, SampleProblem
 
 
-@njit(cache=True, nogil=True)
-def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, first, budget):  # type: ignore[no-untyped-def]
+class SumTally(NamedTuple):
+    """The current block, and the table of sequences that it is written to: I ideals, S vectors of devices.
+
+    Parameters
+    ----------
+    costs, block
+        The costs, and the current block.
+    path, done
+        Shapes (n + 2, K, 2) and (K, N): by depth the longest path through the block by kind and pass, and
+        when its nodes are done, on kinds that do not pay for transfers.
+    following
+        Shape (S, K): the vector with one more device of a kind, -1 if there is none left; the same vector for
+        kinds that need not be counted.
+    remaining, cutoff
+        Shape (I,): a lower bound on the length of sequences outside an ideal; only sequences of less than the
+        cutoff are looked for.
+    least, low
+        Shapes (S,) and (K,): the values of the vectors that are useful where the block begins, infinity for
+        others, and the least by kind of those that have a device of it left.
+    value, origin, kind
+        Shape (I, S): the length of the best sequence, the ideal before its last block, and the kind of that.
+    """
+
+    costs: BlockCosts
+    block: Block
+    path: Floats
+    done: Floats
+    following: Ints
+    remaining: Floats
+    cutoff: float
+    least: Floats
+    low: Floats
+    value: Floats
+    origin: NDArray[np.int32]
+    kind: NDArray[np.int16]
+
+
+@njit(cache=True, inline="always")
+def _enter_sum(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
+    """Add supernode `v` and offer the block to the vectors; return whether a larger one may be of use."""
+    costs, block, deeper = tally.costs, tally.block, depth + 1
+    add(costs, block, v, depth)
+    _run_nodes(tally, v, depth)
+    moved, compute, path, following = block.moved, block.compute, tally.path, tally.following
+    communication, outside, possible = costs.communication, tally.remaining[ideal], False
+    into0, out0, into1, out1 = moved[deeper, 0], moved[deeper, 1], moved[deeper, 2], moved[deeper, 3]
+    for k in range(len(costs.memory)):
+        compute[deeper, k, 0] = compute[depth, k, 0] + costs.work[k, 0, v]
+        compute[deeper, k, 1] = compute[depth, k, 1] + costs.work[k, 1, v]
+        ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
+        if tally.low[k] == np.inf or block.size[deeper] > costs.memory[k] or ahead == np.inf:
+            continue
+        if costs.pays[k]:
+            length = joint_load(ahead, into0, out0, communication)
+            length += joint_load(behind, into1, out1, communication)
+            bound = joint_load(ahead, into0, 0.0, communication) + behind + outside
+        else:
+            length = bound = path[deeper, k, 0] + path[deeper, k, 1]
+        if tally.low[k] + bound >= tally.cutoff:
+            continue
+        possible = True
+        for s in range(len(following)):
+            t = following[s, k]
+            total = tally.least[s] + length
+            if t >= 0 and total < tally.value[ideal, t] and total + outside < tally.cutoff:
+                tally.value[ideal, t] = total
+                tally.origin[ideal, t] = start
+                tally.kind[ideal, t] = k
+    if not possible:
+        remove(costs, block, v)
+    return possible
+
+
+@njit(cache=True, inline="always")
+def _run_nodes(tally, v, depth):  # type: ignore[no-untyped-def]
+    """Write the longest paths of the block with `v` to `depth` + 1, for kinds that do not pay."""
+    costs, path, done = tally.costs, tally.path, tally.done
+    for k in range(len(costs.memory)):
+        if costs.pays[k]:
+            continue
+        ahead, behind = path[depth, k, 0], path[depth, k, 1]
+        for i in range(costs.node_start[v], costs.node_start[v + 1]):
+            u = costs.node[i]
+            ready = 0.0
+            for j in range(costs.before_start[u], costs.before_start[u + 1]):
+                if tally.block.present[costs.before[j]]:
+                    ready = max(ready, done[k, costs.before[j]])
+            done[k, u] = ready + costs.time[k, u]
+            if costs.backward[u]:
+                behind = max(behind, done[k, u])
+            else:
+                ahead = max(ahead, done[k, u])
+        path[depth + 1, k, 0], path[depth + 1, k, 1] = ahead, behind
+
+
+_walk_sums = walk_of(_enter_sum, leave, reach, lost)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def sweep(lattice, path, tally, first, budget):  # type: ignore[no-untyped-def]
     """Extend the sequences that end in ideals `first`, `first` + 1, ... by one block.
 
     Parameters
     ----------
-    lattice, costs
-        See :class:`Lattice` and :class:`BlockCosts`.
-    following
-        Shape (S, K): the state with one more device of a kind, -1 if there is none left; the state
-        itself for kinds that need not be counted.
-    remaining
-        Shape (I,): a lower bound on the length of sequences outside an ideal.
-    cutoff
-        Only sequences of less than this are looked for.
-    value, origin, kind
-        Shape (I, S): the length, the ideal before the last block, and the kind of the last block are written
-        to these.
+    lattice, path, tally
+        See :class:`Lattice`, :class:`WalkPath` and :class:`SumTally`, whose table is written.
     first, budget
         The ideal to start with, and the number of steps after which to return.
 
@@ -45,102 +146,29 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
     tuple of int
         The next ideal to start with (the number of ideals when done), and the steps walked.
     """
-    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
-    work, sizes, memory, pays = costs.work, costs.size, costs.memory, costs.pays
-    communication = costs.communication
-    net_start, net_of, net_pass, makes = costs.net_start, costs.net, costs.backward_pin, costs.makes
-    pins, cost = costs.pins, costs.cost
-    node_start, node_of = costs.node_start, costs.node
-    before_start, before = costs.before_start, costs.before
-    time, backward = costs.time, costs.backward
-    ideals, nodes, kinds = len(lattice.parent), len(sizes), len(memory)
-    states = len(following)
-    least = np.empty(states, np.float64)
-    low = np.empty(kinds, np.float64)
-    cursor = np.empty(nodes + 2, np.int64)
-    end = np.empty(nodes + 2, np.int64)
-    size = np.zeros(nodes + 2, np.float64)
-    compute = np.zeros((nodes + 2, kinds, 2), np.float64)
-    transfer = np.zeros((nodes + 2, 4), np.float64)
-    path = np.zeros((nodes + 2, kinds, 2), np.float64)
-    done = np.zeros((kinds, len(backward)), np.float64)
-    present = np.zeros(len(backward), np.bool_)
-    inside = np.zeros((len(pins), 2), np.int64)
-    holds = np.zeros(len(pins), np.int64)  # 1 + the pass of the source, if the block holds the source
-    steps = 0
+    ideals, steps = len(lattice.parent), 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
-        if not list_states(value[start], cutoff - remaining[start], following, least, low):
-            continue
-        # Walk the blocks that start here, depth first: a block grows by one supernode a step.
-        depth = 0
-        cursor[0], end[0] = start_of[start], start_of[start + 1]
-        while depth >= 0:
-            e = cursor[depth]
-            if e == end[depth]:
-                depth -= 1
-                if depth >= 0:
-                    v = node[cursor[depth] - 1]
-                    leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
-                continue
-            cursor[depth] = e + 1
-            v, ideal = node[e], to[e]
-            steps += 1
-            into0, out0, into1, out1 = enter(
-                v, net_start, net_of, net_pass, makes, pins, cost, inside, holds,
-                transfer[depth, 0], transfer[depth, 1], transfer[depth, 2], transfer[depth, 3],
-            )  # fmt: skip
-            deeper = depth + 1
-            transfer[deeper, 0], transfer[deeper, 1] = into0, out0
-            transfer[deeper, 2], transfer[deeper, 3] = into1, out1
-            size[deeper] = size[depth] + sizes[v]
-            run_nodes(v, kinds, pays, node_start, node_of, before_start, before, time, backward,
-                      present, done, path, depth)  # fmt: skip
-            possible = False  # whether a larger block may still be of use
-            for k in range(kinds):
-                compute[deeper, k, 0] = compute[depth, k, 0] + work[k, 0, v]
-                compute[deeper, k, 1] = compute[depth, k, 1] + work[k, 1, v]
-                if low[k] == np.inf or size[deeper] > memory[k] or compute[deeper, k, 0] == np.inf:
-                    continue
-                if pays[k]:
-                    ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
-                    length = joint_load(ahead, into0, out0, communication)
-                    length += joint_load(behind, into1, out1, communication)
-                    bound = joint_load(ahead, into0, 0.0, communication) + behind + remaining[ideal]
-                else:
-                    length = bound = path[deeper, k, 0] + path[deeper, k, 1]
-                if low[k] + bound >= cutoff:
-                    continue
-                possible = True
-                for s in range(states):
-                    t = following[s, k]
-                    total = least[s] + length
-                    if t >= 0 and total < value[ideal, t] and total + remaining[ideal] < cutoff:
-                        value[ideal, t] = total
-                        origin[ideal, t] = start
-                        kind[ideal, t] = k
-            if not possible:
-                leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
-                continue
-            depth += 1
-            end[depth] = start_of[ideal + 1]
-            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+        if _list_states(tally, start):
+            steps += _walk_sums(lattice, path, start, np.inf, tally)
     return ideals, steps
 
 
 @njit(cache=True, inline="always")
-def list_states(value, cutoff, following, least, low):  # type: ignore[no-untyped-def]
-    """Write the values of useful states, infinity for others, to `least`, and the least by kind to `low`.
+def _list_states(tally, start):  # type: ignore[no-untyped-def]
+    """Write the values of useful vectors at an ideal to `least`, and the least by kind to `low`.
 
-    A state is useless if another one reaches the ideal with fewer devices in no more time. Returned is
-    whether some state is useful.
+    A vector is useless if another one reaches the ideal with fewer devices in no more time. Returned is
+    whether some vector is useful.
     """
+    value, following, least, low = tally.value[start], tally.following, tally.least, tally.low
+    cutoff = tally.cutoff - tally.remaining[start]
     states, kinds = following.shape
     found = False
     low[:] = np.inf
     least[:] = np.inf
-    for s in range(states):  # at first the least of all states with fewer devices
+    for s in range(states):  # at first the least of all vectors with fewer devices
         mine = value[s]
         worthy = mine < cutoff and mine < least[s]
         for k in range(kinds):
@@ -154,73 +182,6 @@ def list_states(value, cutoff, following, least, low):  # type: ignore[no-untype
                 if following[s, k] >= 0:
                     low[k] = min(low[k], mine)
     return found
-
-
-@njit(cache=True, inline="always")
-def enter(v, net_start, net_of, net_pass, makes, pins, cost, inside, holds, into0, out0, into1, out1):  # type: ignore[no-untyped-def]
-    """Add supernode `v` to the block; return its transfers in and out, forward and backward."""
-    for i in range(net_start[v], net_start[v + 1]):
-        net, p = net_of[i], net_pass[i]
-        price = cost[net]
-        inside[net, p] += 1
-        if makes[i]:
-            holds[net] = 1 + p
-            into = price if inside[net, p] > 1 else 0.0
-            out = price if inside[net, p] < pins[net] else 0.0
-            if p == 0:
-                into0 -= into
-                out0 += out
-            else:
-                into1 -= into
-                out1 += out
-        elif holds[net] == 1 + p:
-            if inside[net, p] == pins[net]:
-                if p == 0:
-                    out0 -= price
-                else:
-                    out1 -= price
-        elif inside[net, p] == 1:
-            if p == 0:
-                into0 += price
-            else:
-                into1 += price
-    return into0, out0, into1, out1
-
-
-@njit(cache=True, inline="always")
-def leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present):  # type: ignore[no-untyped-def]
-    """Remove supernode `v` from the block."""
-    for i in range(net_start[v], net_start[v + 1]):
-        inside[net_of[i], net_pass[i]] -= 1
-        if makes[i]:
-            holds[net_of[i]] = 0
-    for i in range(node_start[v], node_start[v + 1]):
-        present[node_of[i]] = False
-
-
-@njit(cache=True, inline="always")
-def run_nodes(  # type: ignore[no-untyped-def]
-    v, kinds, pays, node_start, node_of, before_start, before, time, backward, present, done, path, depth
-):
-    """Write the longest paths of the block with `v` to `depth` + 1, for kinds that do not pay."""
-    for i in range(node_start[v], node_start[v + 1]):
-        present[node_of[i]] = True
-    for k in range(kinds):
-        if pays[k]:
-            continue
-        ahead, behind = path[depth, k, 0], path[depth, k, 1]
-        for i in range(node_start[v], node_start[v + 1]):
-            u = node_of[i]
-            ready = 0.0
-            for j in range(before_start[u], before_start[u + 1]):
-                if present[before[j]]:
-                    ready = max(ready, done[k, before[j]])
-            done[k, u] = ready + time[k, u]
-            if backward[u]:
-                behind = max(behind, done[k, u])
-            else:
-                ahead = max(ahead, done[k, u])
-        path[depth + 1, k, 0], path[depth + 1, k, 1] = ahead, behind
 
 
 PATHS = 16
@@ -361,21 +322,31 @@ class SequenceTable:
     """
 
     def __init__(self, model: SequenceModel, lattice: Lattice, states: SequenceStates, cutoff: float) -> None:
-        self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
+        self.model, self.lattice, self.states = model, lattice, states
         shape = lattice.size, len(states.following)
-        self.value, self.origin = np.full(shape, np.inf), np.empty(shape, np.int32)
-        self.kind = np.empty(shape, np.int16)
-        self.value[0, 0] = 0.0
+        costs, kinds = model.costs, len(model.costs.memory)
+        self.tally = SumTally(
+            costs=costs,
+            block=empty_block(costs),
+            path=np.zeros((len(costs.size) + 2, kinds, 2)),
+            done=np.zeros((kinds, len(costs.backward))),
+            following=states.following,
+            remaining=remaining_weights(lattice, model.weight),
+            cutoff=cutoff,
+            least=np.zeros(shape[1]),
+            low=np.zeros(kinds),
+            value=np.full(shape, np.inf),
+            origin=np.empty(shape, np.int32),
+            kind=np.empty(shape, np.int16),
+        )
+        self.tally.value[0, 0] = 0.0
         self.steps, self.complete = 0, False
 
     def fill(self, settings: Settings, step_limit: int) -> None:
         """Walk up the lattice; then `complete` says whether the walk ended without reaching a limit."""
-        remaining, ideal = remaining_weights(self.lattice, self.model.weight), 0
+        path, ideal = path_of(len(self.model.weight)), 0
         while ideal < self.lattice.size - 1:
-            ideal, steps = sweep(
-                self.lattice, self.model.costs, self.states.following, remaining, self.cutoff,
-                self.value, self.origin, self.kind, ideal, SLICE,
-            )  # fmt: skip
+            ideal, steps = sweep(self.lattice, path, self.tally, ideal, SLICE)
             self.steps += steps
             if ideal < self.lattice.size - 1 and (settings.expired or self.steps > step_limit):
                 return
@@ -383,13 +354,13 @@ class SequenceTable:
 
     def totals(self) -> list[tuple[float, int]]:
         """Return total length and number of every vector of used devices with a sequence, best first."""
-        return sorted((float(total), s) for s, total in enumerate(self.value[-1]) if np.isfinite(total))
+        return sorted((float(total), s) for s, total in enumerate(self.tally.value[-1]) if np.isfinite(total))
 
     def blocks(self, state: int) -> list[Part]:
         """Return the blocks of the best sequence for a vector of used devices."""
         blocks, ideal = [], self.lattice.size - 1
         while ideal:
-            kind, before = int(self.kind[ideal, state]), int(self.origin[ideal, state])
+            kind, before = int(self.tally.kind[ideal, state]), int(self.tally.origin[ideal, state])
             blocks.append(Part(kind, self.lattice.difference(ideal, before)))
             ideal, state = before, state - int(self.states.stride[kind])
         return blocks[::-1]
