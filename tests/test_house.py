@@ -29,26 +29,6 @@ SMALL = {  # to become sections of their importers: an entry that is no longer n
 }
 MOST_ARGUMENTS = 8  # of a kernel: arrays that belong together are a record
 MOST_CODE, MOST_KERNEL_CODE = 60, 200  # lines of a function, and of a kernel, without comments and docstrings
-MANY_ARGUMENTS = {  # kernels to be given records: an entry that is no longer needed fails
-    "partitioner.methods.latency.kernel.anneal._is_torn",
-    "partitioner.methods.latency.kernel.anneal.anneal",
-    "partitioner.methods.latency.kernel.anneal.gather",
-    "partitioner.methods.latency.kernel.anneal.propose",
-    "partitioner.methods.latency.kernel.tracking.recost",
-    "partitioner.methods.latency.kernel.tracking.shift",
-    "partitioner.methods.latency.kernel.tracking.span",
-    "partitioner.methods.latency.sequence.beam.find_next",
-    "partitioner.methods.latency.sequence.beam.make_room",
-    "partitioner.methods.latency.sequence.beam.run_alone",
-    "partitioner.methods.latency.sequence.beam.settle",
-    "partitioner.methods.latency.sequence.sequence_table.enter",
-    "partitioner.methods.latency.sequence.sequence_table.leave",
-    "partitioner.methods.latency.sequence.sequence_table.run_nodes",
-    "partitioner.methods.latency.sequence.sequence_table.sweep",
-    "partitioner.methods.local_search.kernel._grow",
-    "partitioner.methods.local_search.kernel.propose",
-    "partitioner.methods.local_search.kernel.shift",
-}
 ORDER = (
     ("base",),
     ("workload",),
@@ -248,7 +228,7 @@ def test_folders_of_methods_import_in_one_direction(trees: Trees) -> None:
 
 def test_kernels_take_few_arguments(trees: Trees) -> None:
     """What a kernel reads and writes is a few records with names, not a row of arrays."""
-    assert kernels_of_many_arguments(trees) == MANY_ARGUMENTS
+    assert kernels_of_many_arguments(trees) == set()
 
 
 def test_every_package_has_a_docstring() -> None:

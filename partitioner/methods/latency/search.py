@@ -115,9 +115,9 @@ class LatencySearch:
         best, value = np.stack([state.place, state.unit]), np.array([self.value])
         while self.moves < end and go_on():
             temperature = scale * warm * (COLD / warm) ** ((self.moves - begin) / self._length.moves)
-            control = LatencyControl(temperature, strict * scale, tie)
+            control = LatencyControl(temperature, strict * scale, tie, mix)
             budget = min(self.chunk, end - self.moves)
-            anneal(model, state, scratch, control, mix, self.bits, best, value, budget)
+            anneal(model, state, scratch, control, self.bits, best, value, budget)
             self.moves += budget
             violated = (state.held > model.room).any()
             strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)

@@ -48,11 +48,8 @@ def draw_unit(rng):
     return (draw_below(rng, 1 << 31) + 1) / (1 << 31)
 
 
-@njit(cache=True)
-def propose(
-    n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front,
-    who, where,
-):  # fmt: skip
+@njit(cache=True, inline="always")
+def propose(model, state, mix, rng, stamp):
     """Draw a move of supernodes to other devices, write it to `who` and `where`, and return its length.
 
     A supernode `v` is drawn, more often from devices with a large load, and a device, mostly one that holds
@@ -62,20 +59,19 @@ def propose(
 
     Parameters
     ----------
-    n, devices, rng, mix
-        Numbers of supernodes and devices, and see :func:`anneal`.
-    ledger, place, net_start, net, pin_start, pin, cost
-        See :class:`PlacementModel` and :class:`PlacementState`.
-    stamp, mark, attach, front
-        A number not used before, and scratch space of shape (n,) each.
-    who, where
-        Shape (n + 1,): the supernodes and their new devices are written to these.
+    model, state, mix, rng
+        See :func:`anneal`.
+    stamp
+        A number not used before.
 
     Returns
     -------
     tuple of int and bool
         How many supernodes move, and whether every prefix of them is a valid move, too.
     """
+    place, ledger, who, where = state.place, state.ledger, state.moves.who, state.moves.where
+    net_start, pin_start, pin = model.net_start, model.pin_start, model.pin
+    n, devices = len(place), len(ledger)
     v = draw_below(rng, n)
     a = place[v]
     if draw_below(rng, 2) == 0:
@@ -85,7 +81,7 @@ def propose(
                 v, a = u, place[u]
     b, e, nets = a, -1, net_start[v + 1] - net_start[v]
     if nets > 0:
-        e = net[net_start[v] + draw_below(rng, nets), 0]
+        e = model.net[net_start[v] + draw_below(rng, nets), 0]
         if draw_below(rng, 4) > 0:
             b = place[pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]]
     if b == a:
@@ -111,9 +107,7 @@ def propose(
     if pick < mix[3]:
         greedy = draw_below(rng, 4) > 0
         goal = min(goal, LARGEST)
-        moves = _grow(
-            v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
-        )
+        moves = _grow(model, state, rng, v, goal, greedy, stamp)
         where[:moves] = b
         return moves, True
     moves = 0
@@ -133,13 +127,13 @@ def propose(
 
 
 @njit(cache=True, inline="always")
-def _grow(
-    v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
-):  # fmt: skip
+def _grow(model, state, rng, v, goal, greedy, stamp):
     """Write up to `goal` supernodes of the device of `v`, joined to it by nets, to `who`; return the number.
 
     If `greedy`, the one that shares the most costly nets with those before comes next; else a random one.
     """
+    place, who, front = state.place, state.moves.who, state.moves.front
+    mark, attach, pin_start = state.moves.mark, state.moves.attach, model.pin_start
     moves, waiting = 0, 1
     front[0], mark[v], attach[v] = v, stamp, 0.0
     while waiting > 0 and moves < goal:
@@ -153,23 +147,23 @@ def _grow(
         front[j] = front[waiting]
         who[moves] = u
         moves += 1
-        for i in range(net_start[u], net_start[u + 1]):
-            e = net[i, 0]
+        for i in range(model.net_start[u], model.net_start[u + 1]):
+            e = model.net[i, 0]
             if pin_start[e + 1] - pin_start[e] > WIDEST:
                 continue
             for k in range(pin_start[e], pin_start[e + 1]):
-                x = pin[k]
+                x = model.pin[k]
                 if place[x] == place[v]:
                     if mark[x] != stamp:
                         mark[x] = stamp
                         attach[x] = 0.0
                         front[waiting] = x
                         waiting += 1
-                    attach[x] += cost[e]
+                    attach[x] += model.cost[e]
     return moves
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def refresh(model, state):
     """Compute all sums of the state except the scores from the devices; return the largest load."""
     place, inside, ledger = state.place, state.inside, state.ledger
@@ -215,34 +209,43 @@ def load_of(ledger, d, w, communication):
 
 
 @njit(cache=True, inline="always")
-def rate(ledger, d, communication, passes, scale, violation_scale, doublings):
+def rate(model, control, ledger, d, scale):
     """Update the load of device `d`, its score and its violation."""
-    for w in range(passes):
-        load = load_of(ledger, d, w, communication)
+    for w in range(model.passes):
+        load = load_of(ledger, d, w, model.communication)
         ledger[d, LOAD + w] = load
         x = load / scale
-        for _ in range(doublings):
+        for _ in range(control.doublings):
             x *= x
         ledger[d, SCORE + w] = x
-    ledger[d, VIOLATION] = ledger[d, BARRED] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
+    above = max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / model.violation_scale
+    ledger[d, VIOLATION] = ledger[d, BARRED] + above
 
 
 @njit(cache=True, inline="always")
-def energy_of(ledger, passes, scale, strict, tie, doublings):
+def rate_touched(model, state, control, scale, stamp):
+    """Update the loads, scores and violations of the devices that the current move has touched."""
+    for d in range(len(state.ledger)):
+        if state.moves.touched[d] == stamp:
+            rate(model, control, state.ledger, d, scale)
+
+
+@njit(cache=True, inline="always")
+def energy_of(model, control, ledger, scale):
     """Return the energy: a power mean of the loads, a small share of their sum, a penalty for violations."""
     energy = 0.0
-    for w in range(passes):
+    for w in range(model.passes):
         powers, loads = 0.0, 0.0
         for d in range(len(ledger)):
             powers += ledger[d, SCORE + w]
             loads += ledger[d, LOAD + w]
-        for _ in range(doublings):
+        for _ in range(control.doublings):
             powers = np.sqrt(powers)
-        energy += powers * scale + tie * loads
+        energy += powers * scale + control.tie * loads
     violation = 0.0
     for d in range(len(ledger)):
         violation += ledger[d, VIOLATION]
-    return energy + strict * scale * violation
+    return energy + control.strict * scale * violation
 
 
 @njit(cache=True, inline="always")
@@ -257,12 +260,13 @@ def value_and_violation(ledger):
 
 
 @njit(cache=True, inline="always")
-def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger):
+def shift(model, state, v, b):
     """Move supernode `v` to device `b` and update the sums of both devices; their loads are not updated."""
+    place, inside, ledger, passes = state.place, state.inside, state.ledger, model.passes
     a = place[v]
-    for i in range(net_start[v], net_start[v + 1]):
-        e = net[i, 0]
-        c, pins, source, when = cost[e], made[e, 0], made[e, 1], made[e, 2]
+    for i in range(model.net_start[v], model.net_start[v + 1]):
+        e = model.net[i, 0]
+        c, pins, source, when = model.cost[e], model.made[e, 0], model.made[e, 1], model.made[e, 2]
         here = place[source]
         late_a = passes == 2 and inside[e, a, 1] == 0
         late_b = passes == 2 and inside[e, b, 1] == 0
@@ -272,7 +276,7 @@ def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, 
                 ledger[b, OUT + when if here == b else INTO + int(late_b)] -= c
         inside[e, a, 0] -= 1
         inside[e, b, 0] += 1
-        if passes == 2 and net[i, 1] == 0:
+        if passes == 2 and model.net[i, 1] == 0:
             inside[e, a, 1] -= 1
             inside[e, b, 1] += 1
             late_a, late_b = inside[e, a, 1] == 0, False
@@ -283,34 +287,27 @@ def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, 
             if inside[e, a, 0] > 0:
                 ledger[a, OUT + when if here == a else INTO + int(late_a)] += c
     for w in range(passes):
-        ledger[a, BUSY + w] -= time[v, a, w]
-        ledger[b, BUSY + w] += time[v, b, w]
-    ledger[a, HELD] -= size[v]
-    ledger[b, HELD] += size[v]
-    ledger[a, BARRED] -= not allowed[v, a]
-    ledger[b, BARRED] += not allowed[v, b]
+        ledger[a, BUSY + w] -= model.time[v, a, w]
+        ledger[b, BUSY + w] += model.time[v, b, w]
+    ledger[a, HELD] -= model.size[v]
+    ledger[b, HELD] += model.size[v]
+    ledger[a, BARRED] -= not model.allowed[v, a]
+    ledger[b, BARRED] += not model.allowed[v, b]
     place[v] = b
 
 
 MOST = 24  # supernodes that follow one
 
 
-@njit(cache=True)
-def follow(who, where, place, near_start, near, stamp, mark):
+@njit(cache=True, inline="always")
+def follow(model, state, stamp):
     """Add to the move of a supernode those that must move with it, and return how many move; 0 if too many.
 
     If it moves to a later stage, its successors in stages before that move there as well; if it moves to an
-    earlier one, its predecessors do.
-
-    Parameters
-    ----------
-    who, where
-        The supernode and its new device are in the first places; the others are written behind.
-    place, near_start, near
-        See :class:`PlacementState` and :class:`PlacementModel`.
-    stamp, mark
-        A number not used before, and scratch space of shape (n,).
+    earlier one, its predecessors do. The supernode and its new device are in the first places of `who` and
+    `where`; the others are written behind. The stamp is a number not used before.
     """
+    place, who, where, mark = state.place, state.moves.who, state.moves.where, state.moves.mark
     d = where[0]
     later = d > place[who[0]]
     side = AHEAD if later else BEHIND
@@ -318,8 +315,8 @@ def follow(who, where, place, near_start, near, stamp, mark):
     moves, i = 1, 0
     while i < moves:
         v = who[i]
-        for j in range(near_start[side, v], near_start[side, v + 1]):
-            w = near[side, j]
+        for j in range(model.near_start[side, v], model.near_start[side, v + 1]):
+            w = model.near[side, j]
             if mark[w] == stamp or place[w] == d or (place[w] < d) != later:
                 continue
             if moves == MOST:
@@ -331,11 +328,12 @@ def follow(who, where, place, near_start, near, stamp, mark):
     return moves
 
 
-@njit(cache=True, inner=True)
-def turns_back(who, moves, place, near_start, near):
+@njit(cache=True, inline="always")
+def turns_back(model, state, moves):
     """Whether an edge of one of the first `moves` supernodes of `who` leads to an earlier stage."""
+    place, near_start, near = state.place, model.near_start, model.near
     for i in range(moves):
-        v = who[i]
+        v = state.moves.who[i]
         for j in range(near_start[AHEAD, v], near_start[AHEAD, v + 1]):
             if place[near[AHEAD, j]] < place[v]:
                 return True
@@ -348,7 +346,7 @@ def turns_back(who, moves, place, near_start, near):
 ROUNDING = 1e-9
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def anneal(model, state, control, mix, rng, best, budget):
     """Propose moves and accept or reject them as annealing does, until `budget` shifts of supernodes.
 
@@ -376,32 +374,21 @@ def anneal(model, state, control, mix, rng, best, budget):
         The number of shifts made.
     """
     scale = max(refresh(model, state), 1e-300)
-    time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed
-    net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
-    cost, made, communication, passes = model.cost, model.made, model.communication, model.passes
-    contiguous, owner, before_start, before = model.contiguous, model.owner, model.before_start, model.before
-    near_start, near = model.near_start, model.near
-    ordered = near_start.shape[1] > 1
-    place, inside, ledger = state.place, state.inside, state.ledger
-    strict, tie, doublings = control.strict, control.tie, control.doublings
-    temperature = control.temperature * scale
-    n, devices = len(place), len(ledger)
-    who, where, front = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n, np.int64)
-    attach, mark, touched = np.zeros(n), np.zeros(n, np.int64), np.zeros(devices, np.int64)
-    away, held = np.zeros(len(owner), np.bool_), np.empty(devices)
-    for d in range(devices):
-        rate(ledger, d, communication, passes, scale, violation_scale, doublings)
-    energy = energy_of(ledger, passes, scale, strict, tie, doublings)
+    place, ledger, moved, size = state.place, state.ledger, state.moves, model.size
+    who, where, touched, held = moved.who, moved.where, moved.touched, moved.held
+    ordered, temperature = model.near_start.shape[1] > 1, control.temperature * scale
+    n, regions = len(place), len(model.owner)
+    moved.mark[:], touched[:] = 0, 0
+    for d in range(len(ledger)):
+        rate(model, control, ledger, d, scale)
+    energy = energy_of(model, control, ledger, scale)
     shifts, stamp = 0, 0
     # Each turn proposes a move, makes it shift by shift, and keeps the prefix that is accepted.
     while shifts < budget:
         stamp += 1
-        moves, any_prefix = propose(
-            n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach,
-            front, who, where,
-        )  # fmt: skip
+        moves, any_prefix = propose(model, state, mix, rng, stamp)
         if ordered and moves == 1:
-            moves = follow(who, where, place, near_start, near, stamp, mark)
+            moves = follow(model, state, stamp)
             if moves == 0:
                 shifts += MOST // 2
                 continue
@@ -412,12 +399,10 @@ def anneal(model, state, control, mix, rng, best, budget):
             a = place[v]
             where[i] = a
             touched[a] = touched[b] = stamp
-            shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
+            shift(model, state, v, b)
             if any_prefix or i == moves - 1:
-                for d in range(devices):
-                    if touched[d] == stamp:
-                        rate(ledger, d, communication, passes, scale, violation_scale, doublings)
-                fresh = energy_of(ledger, passes, scale, strict, tie, doublings)
+                rate_touched(model, state, control, scale, stamp)
+                fresh = energy_of(model, control, ledger, scale)
                 if fresh < target:
                     target, kept = fresh, i + 1
         shifts += max(moves, 1)
@@ -427,24 +412,22 @@ def anneal(model, state, control, mix, rng, best, budget):
         while True:
             first = kept if accepted else 0
             for i in range(last - 1, first - 1, -1):
-                v, b = who[i], where[i]
-                shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
+                shift(model, state, who[i], where[i])
             last = first
             if not accepted:
                 break
             if ordered:
-                accepted = not turns_back(who, last, place, near_start, near)
-            elif len(owner) > 0:
-                shifts += len(owner) // 8
+                accepted = not turns_back(model, state, last)
+            elif regions > 0:
+                shifts += regions // 8
                 accepted = not leaves_and_returns(
-                    stamp, touched, contiguous, place, owner, before_start, before, away
-                )
+                    stamp, touched, model.contiguous, place, model.owner, model.before_start, model.before,
+                    moved.away,
+                )  # fmt: skip
             if accepted:
                 break
         if last < moves:
-            for d in range(devices):
-                if touched[d] == stamp:
-                    rate(ledger, d, communication, passes, scale, violation_scale, doublings)
+            rate_touched(model, state, control, scale, stamp)
         if accepted:
             energy = target
             value, violation = value_and_violation(ledger)
@@ -452,7 +435,10 @@ def anneal(model, state, control, mix, rng, best, budget):
                 held[:] = 0.0
                 for v in range(n):
                     held[place[v]] += size[v]
-                if (held <= model.room).all():
+                within = True
+                for d in range(len(held)):
+                    within = within and held[d] <= model.room[d]
+                if within:
                     overwrite(best, place)
                     best[n] = value
     return shifts

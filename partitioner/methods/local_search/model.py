@@ -79,6 +79,32 @@ class PlacementModel(NamedTuple):
     passes: int
 
 
+class Moved(NamedTuple):
+    """The current move, and scratch space.
+
+    Parameters
+    ----------
+    who, where
+        Shape (n + 1,): the supernodes of a move and their new devices; once they are moved, the old ones.
+    front, attach, mark
+        Shape (n,): supernodes that may join a cluster, the cost of the nets they share with it, and the
+        number of the last move in which each was looked at.
+    touched, held
+        Shape (D,): the number of the last move to or from each device, and the memory used, summed anew.
+    away
+        Shape (m,): see :func:`leaves_and_returns`.
+    """
+
+    who: Ints
+    where: Ints
+    front: Ints
+    attach: Floats
+    mark: Ints
+    touched: Ints
+    held: Floats
+    away: NDArray[np.bool_]
+
+
 class PlacementState(NamedTuple):
     """The device of every supernode, and the sums that follow from it.
 
@@ -93,11 +119,14 @@ class PlacementState(NamedTuple):
         Shape (D, COLUMNS): of every device, by pass: processing, transfers in and out, load, and a high power
         of the load over a scale; then the memory used, the number of supernodes that may not run there, the
         violation of limits, the memory, and the time of a transfer of cost 1.
+    moves
+        The current move.
     """
 
     place: Ints
     inside: NDArray[np.int32]
     ledger: Floats
+    moves: Moved
 
 
 class AnnealingControl(NamedTuple):
@@ -199,11 +228,22 @@ def model_of(problem: Problem, kind: Ints) -> PlacementModel:
 
 def new_state(model: PlacementModel) -> PlacementState:
     """Return a state with everything on device 0, whose sums are not computed yet."""
-    nets, devices = len(model.cost), len(model.room)
+    n, nets, devices = len(model.size), len(model.cost), len(model.room)
+    who, where, front, mark = (np.zeros(size, dtype=np.int64) for size in (n + 1, n + 1, n, n))
     return PlacementState(
-        place=np.zeros(len(model.size), dtype=np.int64),
+        place=np.zeros(n, dtype=np.int64),
         inside=np.zeros((nets, devices, 2), dtype=np.int32),
         ledger=np.zeros((devices, COLUMNS)),
+        moves=Moved(
+            who=who,
+            where=where,
+            front=front,
+            attach=np.zeros(n),
+            mark=mark,
+            touched=np.zeros(devices, dtype=np.int64),
+            held=np.zeros(devices),
+            away=np.zeros(len(model.owner), dtype=bool),
+        ),
     )
 
 

@@ -40,7 +40,7 @@ def test_books_are_kept(first: int, count: int) -> None:
         state, scratch = state_of(model, start), scratch_of(model)
         best, value = np.stack([state.place, state.unit]), np.array([np.inf])
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, scratch, LatencyControl(1.0, 1.0, 0.01), MIXES[0], bits, best, value, MOVES)
+        anneal(model, state, scratch, LatencyControl(1.0, 1.0, 0.01, MIXES[0]), bits, best, value, MOVES)
         before = books(state)
         refresh(model, state)
         assert np.allclose(before, books(state), atol=1e-9), seed

@@ -19,20 +19,18 @@ TRIES = 4
 
 
 @njit(cache=True, inline="always")
-def enrol(v, moves, who, mark, stamp, group, mate_start, mate):
+def enrol(model, scratch, v, moves):
     """Add the group of node `v` to the nodes that move; return their number."""
-    mark[group[v]] = stamp
-    for i in range(mate_start[group[v]], mate_start[group[v] + 1]):
-        who[moves] = mate[i]
+    g = model.group[v]
+    scratch.mark[g] = scratch.turn[0]
+    for i in range(model.mate_start[g], model.mate_start[g + 1]):
+        scratch.who[moves] = model.mate[i]
         moves += 1
     return moves
 
 
-@njit(cache=True)
-def gather(
-    v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before, after_start,
-    after, mark, stamp, who, begin,
-):  # fmt: skip
+@njit(cache=True, inline="always")
+def gather(model, state, scratch, rng, v, way, goal, begin):
     """Write the group of node `v`, and neighbours that move with it, to `who` from `begin` on.
 
     The neighbours are the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both
@@ -44,25 +42,26 @@ def gather(
     tuple of int
         The end of the nodes in `who`, and a neighbour of them in another unit, -1 if there is none.
     """
-    end, i, neighbours, neighbour = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
+    place, unit, group, late, units = state.place, state.unit, model.group, model.late, len(model.home)
+    end, i, neighbours, neighbour = enrol(model, scratch, v, begin), begin, 0, -1
     while i < end:
-        x = who[i]
+        x = scratch.who[i]
         i += 1
         turn = way if late[x] == late[v] else -way
         for side in (AFTER, BEFORE):
             if turn == -side:
                 continue
-            first = after_start[x] if side == AFTER else before_start[x]
-            last = after_start[x + 1] if side == AFTER else before_start[x + 1]
+            first = model.after_start[x] if side == AFTER else model.before_start[x]
+            last = model.after_start[x + 1] if side == AFTER else model.before_start[x + 1]
             for k in range(first, last):
-                y = after[k] if side == AFTER else before[k]
-                if mark[group[y]] == stamp:
+                y = model.after[k] if side == AFTER else model.before[k]
+                if scratch.mark[group[y]] == scratch.turn[0]:
                     continue
                 if unit[y] == unit[x] or (unit[x] >= units and place[y] == place[x]):
                     if end - begin >= goal and way != AROUND:
                         return begin, -1
                     if end - begin < goal:
-                        end = enrol(y, end, who, mark, stamp, group, mate_start, mate)
+                        end = enrol(model, scratch, y, end)
                 else:
                     neighbours += 1
                     if draw_below(rng, neighbours) == 0:
@@ -71,32 +70,27 @@ def gather(
 
 
 @njit(cache=True, inline="always")
-def _is_torn(
-    v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
-):  # fmt: skip
+def _is_torn(model, state, scratch, v, begin, end):
     """Whether paths lead from nodes that stay in the unit of `v` to nodes that move, and back."""
+    unit, group, mark, turn = state.unit, model.group, scratch.mark, scratch.turn[0]
     enters, leaves = False, False
-    if unit[v] < units:
+    if unit[v] < len(model.home):
         for i in range(begin, end):
-            x = who[i]
+            x = scratch.who[i]
             if unit[x] == unit[v]:
-                for k in range(before_start[x], before_start[x + 1]):
-                    y = before[k]
-                    enters = enters or (unit[y] == unit[v] and mark[group[y]] != stamp)
-                for k in range(after_start[x], after_start[x + 1]):
-                    y = after[k]
-                    leaves = leaves or (unit[y] == unit[v] and mark[group[y]] != stamp)
+                for k in range(model.before_start[x], model.before_start[x + 1]):
+                    y = model.before[k]
+                    enters = enters or (unit[y] == unit[v] and mark[group[y]] != turn)
+                for k in range(model.after_start[x], model.after_start[x + 1]):
+                    y = model.after[k]
+                    leaves = leaves or (unit[y] == unit[v] and mark[group[y]] != turn)
                 if enters and leaves:
                     return True
     return False
 
 
-@njit(cache=True)
-def propose(
-    v, back, rng, mix, sites, slots, base, home, allowed, place, unit, late, group, mate_start, mate,
-    before_start, before, after_start, after, net_start, net, pin_start, pin, head, following, mark, stamp,
-    who, where, what, begin,
-):  # fmt: skip
+@njit(cache=True, inline="always")
+def propose(model, state, scratch, mix, rng, v, back, begin):
     """Draw a move of node `v` to another unit.
 
     The shares in `mix` say what moves: the group of `v`; the group and all nodes that follow or precede it in
@@ -105,54 +99,55 @@ def propose(
 
     Parameters
     ----------
+    model, state, scratch, mix, rng
+        See :func:`anneal`.
     back
         The device to move to, -1 for any.
-    rng, mix
-        See :func:`anneal`.
-    who, where, what, begin
-        The nodes, their new devices and their new units are written to these from `begin` on.
+    begin
+        The nodes, their new devices and their new units are written to `scratch` from here on.
 
     Returns
     -------
     int
         The end of the move in `who`; `begin` if there is none.
     """
-    units, n, a = len(home), len(place), place[v]
+    place, unit, group, mark = state.place, state.unit, model.group, scratch.mark
+    who, where, what = scratch.who, scratch.where, scratch.what
+    base, late, slots, turn = model.base, model.late, model.slots, scratch.turn[0]
+    units, n, a = len(model.home), len(place), place[v]
     pick, neighbour, end = draw_unit(rng), -1, begin
     if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, 2) == 0:
-        mark[group[v]] = stamp
+        mark[group[v]] = turn
         u = base[a] + late[v] * slots + draw_below(rng, slots)
         who[begin], where[begin], what[begin] = v, a, u
         return begin if u == unit[v] else begin + 1
     # What moves: all nodes of a net, a whole unit, or nodes gathered around `v`.
-    by_net = pick > mix[4] and net_start[v] < net_start[v + 1]
+    nets = model.net_start[v + 1] - model.net_start[v]
+    by_net = pick > mix[4] and nets > 0
     if by_net:
-        e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
+        e = model.net[model.net_start[v] + draw_below(rng, nets)]
+        first, last = model.pin_start[e], model.pin_start[e + 1]
         for _ in range(TRIES):
-            neighbour = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
+            neighbour = model.pin[first + draw_below(rng, last - first)]
             if unit[neighbour] != unit[v]:
                 break
-        for i in range(pin_start[e], pin_start[e + 1]):
-            if mark[group[pin[i]]] != stamp and place[pin[i]] != place[neighbour]:
-                end = enrol(pin[i], end, who, mark, stamp, group, mate_start, mate)
+        for i in range(first, last):
+            x = model.pin[i]
+            if mark[group[x]] != turn and place[x] != place[neighbour]:
+                end = enrol(model, scratch, x, end)
     elif pick > mix[3] and unit[v] < units:
-        x = head[unit[v]]
+        x = state.head[unit[v]]
         while x >= 0:
-            if mark[group[x]] != stamp:
-                end = enrol(x, end, who, mark, stamp, group, mate_start, mate)
-            x = following[x]
+            if mark[group[x]] != turn:
+                end = enrol(model, scratch, x, end)
+            x = state.following[x]
     else:
         way, goal = AROUND, 1
         if pick > mix[0]:
             goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n + 1) - 1)))
             way = AFTER if pick <= mix[1] else BEFORE if pick <= mix[2] else AROUND
-        end, neighbour = gather(
-            v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before,
-            after_start, after, mark, stamp, who, begin,
-        )  # fmt: skip
-    if end == begin or _is_torn(
-        v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
-    ):
+        end, neighbour = gather(model, state, scratch, rng, v, way, goal, begin)
+    if end == begin or _is_torn(model, state, scratch, v, begin, end):
         return begin
     # Where it moves: back, to the unit of a neighbour, or to any device.
     slot = draw_below(rng, slots)
@@ -163,7 +158,7 @@ def propose(
         if unit[neighbour] < units:
             slot = (unit[neighbour] - base[b]) % slots
     else:
-        b = sites[draw_below(rng, len(sites))]
+        b = model.sites[draw_below(rng, len(model.sites))]
     other = slots - 1 - slot if draw_below(rng, 2) == 0 else draw_below(rng, slots)
     kept = begin  # nodes that are there already are left out
     for i in range(begin, end):
@@ -171,7 +166,7 @@ def propose(
         u = units + x
         if base[b] >= 0:
             u = base[b] + late[x] * slots + (slot if late[x] == late[v] else other)
-        if not allowed[x, b]:
+        if not model.allowed[x, b]:
             return begin
         stays = place[x] == b and (a != b or by_net or unit[x] != unit[v])
         if u != unit[x] and not stays:
@@ -191,16 +186,16 @@ ANYWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
 @njit(cache=True, inline="always")
-def violation_of(held, room, violation_scale):
+def violation_of(model, held):
     """Return the memory above the devices' limits, in units of `violation_scale`."""
     violation = 0.0
     for d in range(len(held)):
-        violation += max(0.0, held[d] - room[d])
-    return violation / violation_scale
+        violation += max(0.0, held[d] - model.room[d])
+    return violation / model.violation_scale
 
 
-@njit(cache=True, nogil=True)
-def anneal(model, state, scratch, control, mix, rng, best, value, budget):
+@njit(cache=True, nogil=True, _nrt=False)
+def anneal(model, state, scratch, control, rng, best, value, budget):
     """Propose `budget` moves and accept or reject them as annealing does.
 
     A move that exceeds the memory of a device is mostly extended by a move of other nodes from there. A move
@@ -209,9 +204,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     Parameters
     ----------
     model, state, scratch, control
-        See :mod:`partitioner.methods.latency.kernel.model`; the state is changed.
-    mix
-        Shape (5,): cumulated shares of the first five kinds of moves; the rest up to 1 is that of the sixth.
+        See :mod:`partitioner.methods.latency.kernel.tracking`; the state is changed.
     rng
         Shape (1,): the state of the random numbers, which is changed.
     best, value
@@ -221,58 +214,35 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         The number of moves.
     """
     refresh(model, state)
-    time, size, allowed, room, violation_scale = (
-        model.time,
-        model.size,
-        model.allowed,
-        model.room,
-        model.violation_scale,
-    )
-    base, home, late, sites, slots = model.base, model.home, model.late, model.sites, model.slots
-    group, mate_start, mate = model.group, model.mate_start, model.mate
-    before_start, before, after_start, after = (
-        model.before_start, model.before, model.after_start, model.after,
-    )  # fmt: skip
-    net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
-    cost, source, communication = model.cost, model.source, model.communication
-    place, unit, inside, ledger, held = state.place, state.unit, state.inside, state.ledger, state.held
-    seat = state.seat
-    head, following, previous, outer = state.head, state.following, state.previous, state.outer
-    missing, ready, behind, stack = scratch.missing, scratch.ready, scratch.behind, scratch.stack
+    place, unit, held = state.place, state.unit, state.held
+    who, where, what, mark = scratch.who, scratch.where, scratch.what, scratch.mark
     temperature, strict, tie = control.temperature, control.strict, control.tie
-    n = len(place)
-    who, where, what = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    mark = np.zeros(n, np.int64)
+    n, sites = len(place), len(model.sites)
+    mark[:] = 0
     latest, total = timed(model, state, scratch)
-    excess = violation_of(held, room, violation_scale)
+    excess = violation_of(model, held)
     energy = latest + tie * total + strict * excess
     # A move is a chain of at most LINKS proposals, each of which frees memory on the device of the last one.
-    for stamp in range(1, budget + 1):
+    for turn in range(1, budget + 1):
+        scratch.turn[0] = turn
         v, back, moves = draw_below(rng, n), ANYWHERE, NONE_YET
         a = place[v]
         for _ in range(LINKS):
-            end = propose(
-                v, back, rng, mix, sites, slots, base, home, allowed, place, unit, late, group, mate_start,
-                mate, before_start, before, after_start, after, net_start, net, pin_start, pin, head,
-                following, mark, stamp, who, where, what, moves,
-            )  # fmt: skip
+            end = propose(model, state, scratch, control.mix, rng, v, back, moves)
             if end == moves:
                 break
             b = where[moves]
             for i in range(moves, end):
                 v, d, u = who[i], where[i], what[i]
                 where[i], what[i] = place[v], unit[v]
-                shift(
-                    v, d, u, place, unit, held, head, following, previous, outer, size, before_start, before,
-                    after_start, after,
-                )  # fmt: skip
+                shift(model, state, v, d, u)
             moves = end
-            if held[b] <= room[b] and draw_unit(rng) > SWAP:
+            if held[b] <= model.room[b] and draw_unit(rng) > SWAP:
                 break
             v = -1
-            for _ in range(4 * len(sites)):
+            for _ in range(4 * sites):
                 u = draw_below(rng, n)
-                if place[u] == b and mark[group[u]] != stamp:
+                if place[u] == b and mark[model.group[u]] != turn:
                     v = u
                     break
             if v < 0:
@@ -282,32 +252,23 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
             continue
         # The energy up to which the move is accepted is drawn first, so that hopeless moves are not timed.
         limit = energy - temperature * np.log(draw_unit(rng))
-        violation = violation_of(held, room, violation_scale)
+        violation = violation_of(model, held)
         accepted = strict * (violation - excess) < limit - energy * (1 - LARGEST_GAIN)
         fresh = np.inf
-        for turn in range(2):  # first with the old lengths, which shows cycles, then with the new ones
+        for again in range(2):  # first with the old lengths, which shows cycles, then with the new ones
             if not accepted:
                 break
-            for i in range(moves * turn):
-                recost(
-                    who[i], unit[who[i]], seat, inside, ledger, time, home, net_start, net, pin_start, cost,
-                    source,
-                )  # fmt: skip
-            latest, total = span(
-                place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
-                missing, ready, behind, stack,
-            )  # fmt: skip
-            if turn == 0:
+            for i in range(moves * again):
+                recost(model, state, who[i], unit[who[i]])
+            latest, total = span(model, state, scratch)
+            if again == 0:
                 accepted = latest < np.inf
                 continue
             fresh = latest + tie * total + strict * violation
             accepted = fresh <= limit
             if not accepted:
                 for i in range(moves - 1, -1, -1):
-                    recost(
-                        who[i], what[i], seat, inside, ledger, time, home, net_start, net, pin_start, cost,
-                        source,
-                    )  # fmt: skip
+                    recost(model, state, who[i], what[i])
         if accepted:
             energy, excess = fresh, violation
             if latest < value[0] * (1 - ROUNDING) and violation <= 0.0:
@@ -316,7 +277,4 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                 overwrite(best[1], unit)
             continue
         for i in range(moves - 1, -1, -1):
-            shift(
-                who[i], where[i], what[i], place, unit, held, head, following, previous, outer, size,
-                before_start, before, after_start, after,
-            )  # fmt: skip
+            shift(model, state, who[i], where[i], what[i])

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.latency.kernel.tracking import LatencyModel, LatencyState, Scratch, refresh
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
-from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.arrays import Ints, rows_of
 from partitioner.problem.variants import SampleProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
@@ -88,8 +88,8 @@ def layout_of(model: LatencyModel, place: Ints, unit: Ints) -> SubgraphLayout:
 
 
 def scratch_of(model: LatencyModel) -> Scratch:
-    """Return scratch space for the longest path."""
-    total = len(model.home) + len(model.size)
-    numbers: list[Ints] = [np.zeros(total, dtype=np.int64) for _ in range(3)]
-    ready: Floats = np.zeros(total)
-    return Scratch(numbers[0], ready, numbers[1], numbers[2])
+    """Return scratch space for the longest path and for moves."""
+    n, total = len(model.size), len(model.home) + len(model.size)
+    zeros = [np.zeros(size, dtype=np.int64) for size in (total, total, total, n, n, n, n, 1)]
+    missing, behind, stack, who, where, what, mark, turn = zeros
+    return Scratch(missing, np.zeros(total), behind, stack, who, where, what, mark, turn)

@@ -116,12 +116,29 @@ class LatencyState(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch space for the longest path: arrays of shape (A + n,)."""
+    """Scratch space.
+
+    Parameters
+    ----------
+    missing, ready, behind, stack
+        Shape (A + n,): for the longest path.
+    who, where, what
+        Shape (n,): the nodes of a move, their devices and their units: the new ones until they are moved,
+        then the old ones.
+    mark, turn
+        Shapes (n,) and (1,): the number of the last move in which each group took part, and of the current
+        one.
+    """
 
     missing: Ints
     ready: Floats
     behind: Ints
     stack: Ints
+    who: Ints
+    where: Ints
+    what: Ints
+    mark: Ints
+    turn: Ints
 
 
 class LatencyControl(NamedTuple):
@@ -135,11 +152,14 @@ class LatencyControl(NamedTuple):
         Penalty for `violation_scale` of memory above a device's limit.
     tie
         Weight of the sum of the lengths of all units in the energy.
+    mix
+        Shape (5,): cumulated shares of the first five kinds of moves; the rest up to 1 is that of the sixth.
     """
 
     temperature: float
     strict: float
     tie: float
+    mix: Floats
 
 
 @njit(cache=True, inline="always")
@@ -149,16 +169,15 @@ def length_of(ledger, u, communication):
 
 
 @njit(cache=True, inline="always")
-def span(
-    place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
-    ready, behind, stack,
-):  # fmt: skip
+def span(model, state, scratch):
     """Return the last finish and the sum of all lengths; infinity for both if units wait in a cycle.
 
     A unit waits for those that make what it reads, and for the previous one on its device (paper,
     Appendix A). Afterwards `ready` holds the start of every unit.
     """
-    n, units = len(place), len(ledger)
+    unit, head, home, outer = state.unit, state.head, model.home, state.outer
+    missing, ready, behind, stack = scratch.missing, scratch.ready, scratch.behind, scratch.stack
+    n, units = len(unit), len(home)
     top, last, done, latest, total = 0, -1, 0, 0.0, 0.0
     for u in range(units):
         if head[u] >= 0:
@@ -180,21 +199,24 @@ def span(
     while top > 0:
         top -= 1
         u = stack[top]
-        length = length_of(ledger, u, communication) if u < units else time[u - units, place[u - units]]
+        if u < units:
+            length = length_of(state.ledger, u, model.communication)
+        else:
+            length = model.time[u - units, state.place[u - units]]
         finish = ready[u] + length
         latest, total = max(latest, finish), total + length
         v = head[u]
         while v >= 0:
             done += 1
-            for i in range(after_start[v], after_start[v + 1]):
-                w = unit[after[i]]
+            for i in range(model.after_start[v], model.after_start[v + 1]):
+                w = unit[model.after[i]]
                 if w != u:
                     ready[w] = max(ready[w], finish)
                     missing[w] -= 1
                     if missing[w] == 0:
                         stack[top] = w
                         top += 1
-            v = following[v]
+            v = state.following[v]
         w = behind[u]
         if w >= 0:
             ready[w] = max(ready[w], finish)
@@ -207,17 +229,13 @@ def span(
     return latest, total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def timed(model, state, scratch):
     """Return the last finish and the sum of all lengths of a state."""
-    return span(
-        state.place, state.unit, state.ledger, state.head, state.following, state.outer, model.time,
-        model.home, model.after_start, model.after, model.communication, scratch.missing, scratch.ready,
-        scratch.behind, scratch.stack,
-    )  # fmt: skip
+    return span(model, state, scratch)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def refresh(model, state):
     """Compute all sums of a state from the devices and the units of the nodes."""
     place, unit, inside, ledger = state.place, state.unit, state.inside, state.ledger
@@ -227,7 +245,7 @@ def refresh(model, state):
     for v in range(len(place)):
         u = unit[v]
         state.held[place[v]] += model.size[v]
-        enlist(v, u, state.head, state.following, state.previous)
+        enlist(state, v, u)
         if u < units:
             ledger[u, BUSY] += model.time[v, place[v]]
         for i in range(model.before_start[v], model.before_start[v + 1]):
@@ -243,8 +261,9 @@ def refresh(model, state):
 
 
 @njit(cache=True, inline="always")
-def enlist(v, u, head, following, previous):
+def enlist(state, v, u):
     """Add a node to the list of a unit."""
+    head, following, previous = state.head, state.following, state.previous
     following[v], previous[v] = head[u], -1
     if head[u] >= 0:
         previous[head[u]] = v
@@ -252,46 +271,45 @@ def enlist(v, u, head, following, previous):
 
 
 @njit(cache=True, inline="always")
-def strike(v, u, head, following, previous):
+def strike(state, v, u):
     """Remove a node from the list of its unit."""
+    following, previous = state.following, state.previous
     if previous[v] >= 0:
         following[previous[v]] = following[v]
     else:
-        head[u] = following[v]
+        state.head[u] = following[v]
     if following[v] >= 0:
         previous[following[v]] = previous[v]
 
 
 @njit(cache=True, inline="always")
-def shift(
-    v, d, b, place, unit, held, head, following, previous, outer, size, before_start, before, after_start,
-    after,
-):  # fmt: skip
+def shift(model, state, v, d, b):
     """Move node `v` to device `d` and unit `b`, without updating the ledger (see :func:`recost`)."""
+    place, unit, outer, held = state.place, state.unit, state.outer, state.held
     a = unit[v]
-    for i in range(before_start[v], before_start[v + 1]):
-        u = unit[before[i]]
+    for i in range(model.before_start[v], model.before_start[v + 1]):
+        u = unit[model.before[i]]
         outer[a] -= u != a
         outer[b] += u != b
-    for i in range(after_start[v], after_start[v + 1]):
-        u = unit[after[i]]
+    for i in range(model.after_start[v], model.after_start[v + 1]):
+        u = unit[model.after[i]]
         outer[u] += int(u != b) - int(u != a)
-    held[place[v]] -= size[v]
-    held[d] += size[v]
-    strike(v, a, head, following, previous)
-    enlist(v, b, head, following, previous)
+    held[place[v]] -= model.size[v]
+    held[d] += model.size[v]
+    strike(state, v, a)
+    enlist(state, v, b)
     place[v], unit[v] = d, b
 
 
 @njit(cache=True, inline="always")
-def recost(
-    v, b, seat, inside, ledger, time, home, net_start, net, pin_start, cost, source
-):  # fmt: skip
+def recost(model, state, v, b):
     """Update the ledger for the move of node `v` to unit `b`."""
+    seat, inside, ledger = state.seat, state.inside, state.ledger
     a, units = seat[v], len(ledger)
-    for i in range(net_start[v], net_start[v + 1]):
-        e = net[i]
-        c, pins, maker = cost[e], pin_start[e + 1] - pin_start[e], seat[source[e]]
+    for i in range(model.net_start[v], model.net_start[v + 1]):
+        e = model.net[i]
+        pins, maker = model.pin_start[e + 1] - model.pin_start[e], seat[model.source[e]]
+        c = model.cost[e]
         if a < units:
             if inside[e, a] < pins:
                 ledger[a, OUT if maker == a else INTO] -= c
@@ -300,14 +318,14 @@ def recost(
             if inside[e, b] > 0:
                 ledger[b, OUT if maker == b else INTO] -= c
             inside[e, b] += 1
-        if source[e] == v:
+        if model.source[e] == v:
             maker = b
         if a < units and inside[e, a] > 0:
             ledger[a, OUT if maker == a else INTO] += c
         if b < units and inside[e, b] < pins:
             ledger[b, OUT if maker == b else INTO] += c
     if a < units:
-        ledger[a, BUSY] -= time[v, home[a]]
+        ledger[a, BUSY] -= model.time[v, model.home[a]]
     if b < units:
-        ledger[b, BUSY] += time[v, home[b]]
+        ledger[b, BUSY] += model.time[v, model.home[b]]
     seat[v] = b
