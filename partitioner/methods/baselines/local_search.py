@@ -36,7 +36,7 @@ def solve_baseline(problem: PartsProblem, settings: Settings) -> Outcome:
     return outcome_of(search, settings, bound)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def descend(model, state, budget):
     """Make the best single move repeatedly: the one with the least violation of limits, then the least value.
 
@@ -46,13 +46,10 @@ def descend(model, state, budget):
         True if no single move improves; False if `budget` moves were tried before that.
     """
     refresh(model, state)
-    time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed
-    net_start, net, cost, made = model.net_start, model.net, model.cost, model.made
-    communication, passes = model.communication, model.passes
-    place, inside, ledger = state.place, state.inside, state.ledger
+    place, ledger = state.place, state.ledger
     n, devices = len(place), len(ledger)
     for d in range(devices):
-        rate(ledger, d, communication, passes, 1.0, violation_scale, 0)
+        rate(model, ledger, d, 1.0, 0)
     (least, least_violation), tried = value_and_violation(ledger), 0
     while tried < budget:
         best, to = -1, -1
@@ -60,9 +57,9 @@ def descend(model, state, budget):
             home = place[v]
             for step in range(1, devices + 1):
                 a, b = place[v], (home + step) % devices
-                shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
-                rate(ledger, a, communication, passes, 1.0, violation_scale, 0)
-                rate(ledger, b, communication, passes, 1.0, violation_scale, 0)
+                shift(model, state, v, b)
+                rate(model, ledger, a, 1.0, 0)
+                rate(model, ledger, b, 1.0, 0)
                 value, violation = value_and_violation(ledger)
                 closer = violation < least_violation - ROUNDING or (
                     violation < least_violation + ROUNDING and value < least * (1 - ROUNDING)
@@ -73,7 +70,7 @@ def descend(model, state, budget):
         if best < 0:
             return True
         a = place[best]
-        shift(best, to, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
-        rate(ledger, a, communication, passes, 1.0, violation_scale, 0)
-        rate(ledger, to, communication, passes, 1.0, violation_scale, 0)
+        shift(model, state, best, to)
+        rate(model, ledger, a, 1.0, 0)
+        rate(model, ledger, to, 1.0, 0)
     return False

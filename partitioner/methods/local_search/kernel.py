@@ -209,13 +209,13 @@ def load_of(ledger, d, w, communication):
 
 
 @njit(cache=True, inline="always")
-def rate(model, control, ledger, d, scale):
+def rate(model, ledger, d, scale, doublings):
     """Update the load of device `d`, its score and its violation."""
     for w in range(model.passes):
         load = load_of(ledger, d, w, model.communication)
         ledger[d, LOAD + w] = load
         x = load / scale
-        for _ in range(control.doublings):
+        for _ in range(doublings):
             x *= x
         ledger[d, SCORE + w] = x
     above = max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / model.violation_scale
@@ -227,7 +227,7 @@ def rate_touched(model, state, control, scale, stamp):
     """Update the loads, scores and violations of the devices that the current move has touched."""
     for d in range(len(state.ledger)):
         if state.moves.touched[d] == stamp:
-            rate(model, control, state.ledger, d, scale)
+            rate(model, state.ledger, d, scale, control.doublings)
 
 
 @njit(cache=True, inline="always")
@@ -380,7 +380,7 @@ def anneal(model, state, control, mix, rng, best, budget):
     n, regions = len(place), len(model.owner)
     moved.mark[:], touched[:] = 0, 0
     for d in range(len(ledger)):
-        rate(model, control, ledger, d, scale)
+        rate(model, ledger, d, scale, control.doublings)
     energy = energy_of(model, control, ledger, scale)
     shifts, stamp = 0, 0
     # Each turn proposes a move, makes it shift by shift, and keeps the prefix that is accepted.

@@ -22,7 +22,7 @@ from partitioner.problem.arrays import Floats, Ints
 INTO, OUT, EACH = 0, 1, 2  # columns of `moved`: those of the forward pass, then those of the backward pass
 
 
-class Block(NamedTuple):
+class BlockSums(NamedTuple):
     """The current block of a walk; at depth d it has d supernodes.
 
     Parameters
@@ -45,10 +45,10 @@ class Block(NamedTuple):
     present: NDArray[np.bool_]
 
 
-def empty_block(costs: BlockCosts) -> Block:
+def empty_block(costs: BlockCosts) -> BlockSums:
     """Return a block without supernodes."""
     depths, nets = len(costs.size) + 2, len(costs.pins)
-    return Block(
+    return BlockSums(
         size=np.zeros(depths),
         compute=np.zeros((depths, len(costs.memory), 2)),
         moved=np.zeros((depths, 4)),

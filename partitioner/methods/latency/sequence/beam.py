@@ -22,7 +22,7 @@ from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import Lattice, mark
 from partitioner.methods.latency.sequence._blocks_core import (
-    Block,
+    BlockSums,
     add,
     empty_block,
     leave,
@@ -112,7 +112,7 @@ class PlanTally(NamedTuple):
     """
 
     costs: BlockCosts
-    block: Block
+    block: BlockSums
     waits: Waits
     labels: Labels
     following: Ints

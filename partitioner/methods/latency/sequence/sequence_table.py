@@ -16,7 +16,7 @@ from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.latency.sequence._blocks_core import (
-    Block,
+    BlockSums,
     add,
     empty_block,
     leave,
@@ -56,7 +56,7 @@ class SumTally(NamedTuple):
     """
 
     costs: BlockCosts
-    block: Block
+    block: BlockSums
     path: Floats
     done: Floats
     following: Ints
