@@ -21,7 +21,7 @@ def llama(hidden: int, inner: int, layers: int, heads: int, vocabulary: int) -> 
 
 
 LLAMA_3_8B = llama(4096, 14336, 32, 32, 128256)
-LLAMA_2_70B = llama(8192, 28672, 80, 64, 32000)
+LLAMA_3_70B = llama(8192, 28672, 80, 64, 128256)
 # vLLM's rows whose max_model_len is known, with its usual max_num_seqs: config, tokens, sequences
 SERVED: Mapping[str, tuple[dict[str, Any], int, int]] = {
     "llama3.1-8b-3090-20k": (LLAMA_3_8B, 20000, 256),
@@ -29,7 +29,8 @@ SERVED: Mapping[str, tuple[dict[str, Any], int, int]] = {
 }
 BUFFERS: Mapping[str, tuple[dict[str, Any], str, int]] = {  # of llama.cpp: config, type of weights, tokens
     "llamacpp-8b-f16": (LLAMA_3_8B, "float16", 8192),
-    "llamacpp-70b-q4km": (LLAMA_2_70B, "q4_k_m", 4096),
+    # to the last digit the weights of Llama 3 in q4_0; in q4_k_m, as its name says, it has 40,543 MiB
+    "llamacpp-70b-q4km": (LLAMA_3_70B, "q4_0", 4096),
 }
 GIVEN: Mapping[str, Any] = {"device": "H100", "bandwidth": 25e9, "training": False}
 

@@ -40,7 +40,7 @@ def errors() -> dict[str, list[float]]:
         ("Sailor: memory", 10, 11.1, 29),
         ("training memory", 10, 0.5, 5),
         ("vLLM's blocks", 2, 5, 5),
-        ("llama.cpp's buffers", 4, 1, 5),
+        ("llama.cpp's buffers", 4, 0.05, 0.05),
     ],
 )
 def test_predictions_are_as_near_as_the_page_says(

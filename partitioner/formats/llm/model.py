@@ -31,6 +31,7 @@ from partitioner.formats.llm.operators import (
     product,
 )
 from partitioner.formats.llm.parallelism import Parallelism
+from partitioner.formats.llm.stored_weights import ALONE, Place, is_finer
 from partitioner.formats.llm.times import PassTimes, pass_times, update_times
 from partitioner.workload.device_validation import is_amount
 from partitioner.workload.layer import Layer
@@ -78,8 +79,12 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     names, hidden, run = decoder.names, decoder.hidden, setting.run
     embedded = decoder.embedded or hidden
     found = _entries(decoder, embedded, setting)
-    kinds = {block: _block_layer(names.blocks, block, hidden, setting) for block in set(decoder.blocks)}
-    blocks = [replace(kinds[block], name=f"{names.blocks}.{i}") for i, block in enumerate(decoder.blocks)]
+    weights, count = setting.numbers.weights, len(decoder.blocks)
+    stack = [
+        (block, Place(weights.mixed and is_finer(i, count), count)) for i, block in enumerate(decoder.blocks)
+    ]
+    kinds = {kind: _block_layer(names.blocks, *kind, hidden, setting) for kind in set(stack)}
+    blocks = [replace(kinds[kind], name=f"{names.blocks}.{i}") for i, kind in enumerate(stack)]
     passed = bool(names.project_in or names.embedding_norm)
     entries = [layer.name for layer in found if layer.name != names.embedding or not passed]
     found += [replace(blocks[0], inputs=tuple(entries)), *blocks[1:]]
@@ -89,13 +94,13 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
         found.append(_projection(names.project_out, hidden, embedded, setting))
     head = product(run.tokens, embedded, decoder.vocabulary, decoder.head_bias, run.between)
     logits = replace(head, kept=head.kept + run.tokens * decoder.vocabulary)
-    weights = _vocabulary_weights(decoder, setting)
-    held = [weights[-1]] if decoder.tied or decoder.predictors else []
-    each = setting.numbers.weights.embedding if decoder.tied else setting.numbers.weights.head
+    shared = _vocabulary_weights(decoder, setting)
+    held = [shared[-1]] if decoder.tied or decoder.predictors else []
+    each = weights.embedding if decoder.tied else weights.head
     operators = [logits, *[loss(run.tokens, decoder.vocabulary)] * setting.training]
     _, summed = exchanges_of_ends(decoder, run, setting.parallelism, setting.numbers)
     found.append(replace(_layer(names.head, operators, setting, 0, each=each, own=summed), shared=dict(held)))
-    found += _predictors(decoder, setting, blocks[-1].name, dict(weights))
+    found += _predictors(decoder, setting, blocks[-1].name, dict(shared))
     return found if setting.scale == 1 else [_scaled(layer, setting.scale) for layer in found]
 
 
@@ -179,8 +184,8 @@ def _predictors(decoder: Decoder, setting: Setting, last: str, shared: dict[str,
     return found
 
 
-def _block_layer(name: str, block: DecoderBlock, hidden: int, setting: Setting) -> Layer:
-    return _layer(name, block_operators(block, hidden, setting.run), setting, hidden, block)
+def _block_layer(name: str, block: DecoderBlock, place: Place, hidden: int, setting: Setting) -> Layer:
+    return _layer(name, block_operators(block, hidden, setting.run), setting, hidden, block, place)
 
 
 def _projection(name: str, inner: int, outer: int, setting: Setting) -> Layer:
@@ -193,13 +198,14 @@ def _layer(
     setting: Setting,
     outer: int,
     block: DecoderBlock | None = None,
+    place: Place = ALONE,
     each: float | None = None,
     own: Exchanges = NOTHING,
 ) -> Layer:
     """Return the layer of some operators, which sends `outer` numbers for each token.
 
-    Of a layer outside of blocks `each` is the bytes of a parameter, None for those of the embedding, and
-    `own` what its devices exchange.
+    A `block` has a `place` in the model. Outside of blocks `each` is the bytes of a parameter, None
+    for those of the embedding, and `own` what its devices exchange.
     """
     run, numbers, training = setting.run, setting.numbers, setting.training
     count = sum(one.parameters for one in operators)
@@ -207,7 +213,7 @@ def _layer(
     weights = numbers.weights
     stored = count * (weights.embedding if each is None else each)
     if block is not None:
-        stored = weights.of_block(block, outer, count)
+        stored = weights.of_block(block, outer, count, place)
         own = exchanges_of_block(block, outer, run, setting.parallelism, numbers)
     computed = pass_times(operators, setting, block, outer, stored / count if count else 0.0)
     times, *told = _times(computed, setting, stored, count, own)

@@ -18,10 +18,24 @@ GGUF: Mapping[str, float] = (
     )
 )
 MIXES: Mapping[str, str] = MappingProxyType({"q4_k_m": "q4_k", "q5_k_m": "q5_k"})
-FINER = "q6_k"  # of half of the values and of the last products of networks in a mix, and of its head
+FINER = (
+    "q6_k"  # of the values and of the last products of networks in half of a mix's blocks, and of its head
+)
+OF_80 = ("q4_k", 80, "q5_k")  # a mix's values in the other blocks of a model with this number, in what type
+OF_EXPERTS = (8, "q8_0", "q5_k")  # in a mix with this number: keys and values, and the output, if below q5_k
 GROUPED: Mapping[str, float] = MappingProxyType({"int4": 4.25})  # 4 bits, and a factor for each 128 weights
 NARROW = ("float8", "float8_block", "int8", "float4")
 WEIGHT_TYPES = (*BYTES, *GROUPED, *GGUF, *MIXES)
+
+
+class Place(NamedTuple):
+    """Whether a block is a finer one of a mix, and the number of blocks of its model."""
+
+    finer: bool
+    blocks: int
+
+
+ALONE = Place(False, 1)
 
 
 class WeightBytes(NamedTuple):
@@ -32,18 +46,51 @@ class WeightBytes(NamedTuple):
     embedding: float
     head: float
 
-    def of_block(self, block: DecoderBlock, hidden: int, count: float) -> float:
-        """Return the bytes of a block of `count` parameters.
+    @property
+    def mixed(self) -> bool:
+        """Whether the matrices of a block have several types."""
+        return self.finer != self.block
 
-        In a mix half of the blocks have finer values and last products of networks (llama.cpp's rule for the
-        types that end in ``_m``); each block is counted as the mean of both.
+    def of_block(self, block: DecoderBlock, hidden: int, count: float, place: Place) -> float:
+        """Return the bytes of a block of `count` parameters at a place in a model.
+
+        In a mix the finer blocks (:func:`is_finer`) have finer values and last products of networks, and some
+        models more than that: llama.cpp's ``llama_tensor_get_type`` for the types that end in ``_m``.
         """
-        if self.finer == self.block:
+        if not self.mixed:
             return count * self.block
         attention, network = block.attention, block.network
-        down = network.width * (1 if isinstance(network, Dense) else network.count / network.over)
-        finer = hidden * (attention.kv_heads * attention.value + down)
-        return count * self.block + finer * (self.finer - self.block) / 2
+        experts = 1 if isinstance(network, Dense) else network.count
+        down = hidden * network.width * (1 if isinstance(network, Dense) else experts / network.over)
+        keys, values = (
+            hidden * attention.kv_heads * attention.key,
+            hidden * attention.kv_heads * attention.value,
+        )
+        output = hidden * attention.heads * attention.value
+        of_values, of_keys, of_output = self.finer if place.finer else self.block, self.block, self.block
+        kind, many, better = OF_80
+        shared = attention.kv_heads < attention.heads
+        if not place.finer and shared and place.blocks == many and self.block == GGUF[kind] / BITS:
+            of_values = GGUF[better] / BITS
+        if experts == OF_EXPERTS[0]:
+            of_values = of_keys = GGUF[OF_EXPERTS[1]] / BITS
+            of_output = max(self.block, GGUF[OF_EXPERTS[2]] / BITS)
+        more = ((values, of_values), (keys, of_keys), (output, of_output), (down * place.finer, self.finer))
+        return count * self.block + sum(part * (each - self.block) for part, each in more)
+
+
+def is_finer(place: int, blocks: int) -> bool:
+    """Whether a block of a mix has finer matrices: the first and last eighth, and every third between them.
+
+    That is llama.cpp's ``use_more_bits``.
+
+    Examples
+    --------
+    >>> sum(is_finer(place, 80) for place in range(80))
+    40
+    """
+    eighth = blocks // 8
+    return place < eighth or place >= 7 * blocks // 8 or (place - eighth) % 3 == 2
 
 
 def weight_bytes(dtype: str) -> WeightBytes:

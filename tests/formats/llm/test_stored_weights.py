@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import partitioner as pt
 from partitioner import OptionError
-from partitioner.formats.llm.stored_weights import GGUF, WEIGHT_TYPES, weight_bytes
+from partitioner.formats.llm.decoder import Attention, DecoderBlock, Dense, Experts
+from partitioner.formats.llm.stored_weights import GGUF, WEIGHT_TYPES, Place, is_finer, weight_bytes
 from tests.formats.llm.published import MODELS
 from tests.instances import write
 
 MIB = 2**20
 LLAMA_8B, LLAMA_70B = MODELS["Llama-3.1-8B"].config, MODELS["Llama-3.1-70B"].config
+MIXTRAL = MODELS["Mixtral-8x7B"].config
 GIVEN: dict[str, Any] = {
     "sequence": 15,
     "device": "H100",
@@ -36,11 +40,51 @@ def weights(folder: Path, config: dict[str, Any], dtype: str) -> float:
         (LLAMA_8B, "float16", 15317),  # ollama/ollama#8361
         (LLAMA_8B, "q8_0", 8137.6),  # 8.03e9 weights of 8.5 bits
         (LLAMA_8B, "q4_k_m", 4685.3),  # llama.cpp prints 4.58 GiB, 4.89 bits a weight
-        (LLAMA_70B, "q4_k_m", 40543),  # llama.cpp prints 39.59 GiB, 4.82 bits a weight
+        (LLAMA_70B, "q4_k_m", 40543.11),  # llama.cpp prints 39.59 GiB, 4.82 bits a weight
+        (LLAMA_70B, "q4_0", 38110.61),  # a log of llama.cpp, to the last digit
+        (LLAMA_70B | {"vocab_size": 32000}, "q4_k_m", 39503.23),  # of Llama 2: 38.58 GiB, 4.80 bits
+        (MIXTRAL, "q4_k_m", 27125),  # 26.49 GiB, 4.87 bits
     ],
 )
 def test_files_of_llama_cpp(tmp_path: Path, config: dict[str, Any], dtype: str, mebibytes: float) -> None:
-    assert weights(tmp_path, config, dtype) == pytest.approx(mebibytes, rel=0.004)
+    assert weights(tmp_path, config, dtype) == pytest.approx(mebibytes, rel=0.0005)
+
+
+SIZES = st.integers(1, 64).map(lambda size: 8 * size)
+
+
+@given(
+    st.integers(1, 100), SIZES, st.integers(1, 8), st.integers(1, 8), SIZES, SIZES,
+    st.sampled_from([0, 4, 8]), st.sampled_from(["q4_k_m", "q5_k_m"]),
+)  # fmt: skip
+@settings(max_examples=1000, deadline=None)
+def test_a_mix_has_the_types_of_llama_cpp_matrix_by_matrix(
+    layers: int, hidden: int, group: int, kv: int, size: int, width: int, experts: int, mix: str
+) -> None:
+    """Against a transcription of llama.cpp's rules, in the bits of each matrix of each layer."""
+    bits = {"q4": 4.5, "q5": 5.5, "q6": 6.5625, "q8": 8.5}
+    base, heads = bits[mix[:2]], group * kv
+    network = Experts(experts, 1, width) if experts else Dense(width)
+    block = DecoderBlock(Attention(heads, kv, size, size), network)
+    sizes = {"q": hidden * heads * size, "k": hidden * kv * size, "v": hidden * kv * size,
+             "o": hidden * heads * size, "gate": hidden * width, "up": hidden * width,
+             "down": hidden * width}  # fmt: skip
+    many = {"gate", "up", "down"}
+    for i in range(layers):
+        kind = dict.fromkeys(sizes, base)
+        more = i < layers // 8 or i >= 7 * layers // 8 or (i - layers // 8) % 3 == 2
+        if more:
+            kind["v"] = kind["down"] = bits["q6"]
+        if layers == 80 and heads != kv and kind["v"] == bits["q4"]:
+            kind["v"] = bits["q5"]
+        if experts == 8:
+            kind["k"] = kind["v"] = bits["q8"]
+            kind["o"] = bits["q5"]  # of q5_k it is that already
+        times = {name: max(experts, 1) if name in many else 1 for name in sizes}
+        expected = sum(sizes[name] * times[name] * kind[name] for name in sizes) / 8
+        count = sum(sizes[name] * times[name] for name in sizes)
+        found = weight_bytes(mix).of_block(block, hidden, count, Place(is_finer(i, layers), layers))
+        assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_quantised_models_have_wide_ends(tmp_path: Path) -> None:
