@@ -45,7 +45,6 @@ RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 COMPILED = ("base", "methods", "schedule")  # the only packages that may import numba
 PLAIN = ("workload", "problem", "evaluation")  # these reach no import of numba by any way
 METHODS = "partitioner.methods"
-BOTH_WAYS = {("bounds", "ip"), ("ip", "solvers")}  # folders of methods to be disentangled
 VALIDATED = {"partitioner.workload.graph", "partitioner.workload.graph_validation"}  # a circle with a reason
 OBJECTIVES_IN = {"partitioner.planning.objectives", "partitioner.planning.solve"}
 SPLITS_IN = {*OBJECTIVES_IN, "partitioner.problem.contract", "partitioner.evaluation.shape"}
@@ -223,7 +222,7 @@ def test_no_circle_of_imports(trees: Trees) -> None:
 
 def test_folders_of_methods_import_in_one_direction(trees: Trees) -> None:
     """A bound does not import the search that uses it: of two folders at most one imports the other."""
-    assert importing_each_other(trees) == BOTH_WAYS
+    assert importing_each_other(trees) == set()
 
 
 def test_kernels_take_few_arguments(trees: Trees) -> None:

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.cut_network import ROUNDING, CutNetwork
-from partitioner.methods.ip.cover_pricing import FractionOracle
+from partitioner.methods.bounds.relaxation import fullest
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import ChainProblem
@@ -273,7 +273,7 @@ class LightChains:
         total = self.network.total
         held = 0.0
         if self.free_time is not None:
-            held = FractionOracle(self.free_time, threshold)(self.network.work).weight
+            held = float(fullest(self.free_time, self.network.work, threshold) @ self.network.work)
         for _ in range(EFFORT.rounds):
             paid, work = self._narrowed(threshold, held)
             if np.isinf(paid) or self.windows.stop() or not self._raise_costs(work):

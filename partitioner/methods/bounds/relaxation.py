@@ -192,3 +192,31 @@ def _duals(problem: Problem, prices: Floats, need: Floats) -> Floats:
     speed = (problem.count * time_price).sum(axis=1)
     none = np.where(excess > 1e-9 * need, np.inf, 0.0)  # without a price of time
     return np.where(speed > 0, np.maximum(excess / np.where(speed > 0, speed, 1.0), 0.0), none)
+
+
+def fullest(time: Floats, weight: Floats, threshold: float) -> Floats:
+    """Return the shares of supernodes with the largest weight on a device with a load of at most `threshold`.
+
+    They are the shares of the fractional knapsack: supernodes by decreasing weight over time until the device
+    is full.
+
+    Parameters
+    ----------
+    time, weight
+        Shape (n,): time of each supernode, infinity if it may not run there, and its weight.
+    threshold
+        The largest load.
+
+    Examples
+    --------
+    >>> fullest(np.array([2.0, 2.0, np.inf]), np.array([1.0, 3.0, 9.0]), 3.0).tolist()
+    [0.5, 1.0, 0.0]
+    """
+    share = np.where(time <= 0, 1.0, 0.0)
+    timed = (time > 0) & np.isfinite(time) & (weight > 0)
+    ratio = np.divide(weight, time, out=np.zeros(len(weight)), where=timed)
+    order = np.argsort(-ratio, kind="stable")
+    order = order[timed[order]]
+    before = np.concatenate(([0.0], np.cumsum(time[order])[:-1]))
+    share[order] = np.clip((threshold - before) / time[order], 0.0, 1.0)
+    return np.asarray(share)

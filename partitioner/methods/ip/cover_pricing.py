@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import fullest
 from partitioner.methods.ip.cover_steps import CoverStates
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.problem.arrays import Floats, Ints
@@ -288,11 +289,5 @@ class FractionOracle:
 
     def __call__(self, weight: Floats) -> Column:
         """Return the column that takes supernodes by decreasing weight over time until the device is full."""
-        share = np.where(self.time <= 0, 1.0, 0.0)
-        timed = (self.time > 0) & np.isfinite(self.time) & (weight > 0)
-        ratio = np.divide(weight, self.time, out=np.zeros(len(weight)), where=timed)
-        order = np.argsort(-ratio, kind="stable")
-        order = order[timed[order]]
-        before = np.concatenate(([0.0], np.cumsum(self.time[order])[:-1]))
-        share[order] = np.clip((self.threshold - before) / self.time[order], 0.0, 1.0)
+        share = fullest(self.time, weight, self.threshold)
         return Column(share, float(share @ weight))

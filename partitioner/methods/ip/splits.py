@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
 from partitioner.methods.solvers.search import Search
-from partitioner.problem.arrays import Ints
+from partitioner.problem.arrays import Bools, Ints
 from partitioner.problem.variants import PartsProblem
 
 
@@ -46,6 +46,10 @@ class SplitSearch(Search[Sequence[Part]]):
     def task(self) -> Task:
         """Return the task of finding parts with a value of at most `target`."""
         return Task(self.problem, self.target, self.bound, self.covers)
+
+    def task_near(self, cutoff: float, home: Ints, loose: Bools) -> Task:
+        """Return the task of parts near a plan: a supernode is at its `home`, or where it is `loose`."""
+        return replace(self.task(), cutoff=cutoff, home=home, loose=loose)
 
     def found(self, stop_reason: str) -> Outcome:
         """Return the outcome with the best parts, their value and the bound."""

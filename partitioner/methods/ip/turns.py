@@ -2,8 +2,6 @@
 
 What :mod:`partitioner.methods.solvers.portfolio` does at the same time, limited by the clock, is done here in
 a fixed order. Only the answer of a solve counts, not what the solver reports before.
-
-The task of one integer program, and which supernode may be on which device in it.
 """
 
 from __future__ import annotations

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from partitioner.methods.ip.task import Mask, Task
 from partitioner.methods.loads import part_loads
 from partitioner.methods.places import places_of
 from partitioner.methods.solvers.search import Search
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 
 FIRST_SIZE = 200.0
 DEVICE_SHARE = 0.6
@@ -34,7 +33,7 @@ class Neighbourhoods:
     rng: np.random.Generator
     size: float = FIRST_SIZE
 
-    def task(self, search: Search[Any]) -> Task:
+    def task(self, search: Search[Any]) -> Any:
         """Return the task to improve the incumbent on some devices, or in a window of the supernodes' order.
 
         Every device with the largest load takes part, because otherwise nothing could improve.
@@ -46,14 +45,13 @@ class Neighbourhoods:
         by_devices = self.rng.random() < DEVICE_SHARE
         loose = self._devices(home, tight, load.max(axis=0)) if by_devices else self._window(home, tight)
         cutoff = search.value * (1 - LEAST_GAIN)
-        task: Task = search.task()
-        return replace(task, cutoff=cutoff, home=home, loose=loose)
+        return search.task_near(cutoff, home, loose)
 
     def learn(self, searched: bool) -> None:
         """Grow the size if the last neighbourhood was searched to the end, else shrink it."""
         self.size *= GROWTH if searched else SHRINKAGE
 
-    def _devices(self, home: Ints, tight: Mask, load: Floats) -> Mask:
+    def _devices(self, home: Ints, tight: Bools, load: Floats) -> Bools:
         """Return where supernodes may be, (n, devices): those of tight and some other devices on these."""
         chosen = tight.copy()
         spread = self.rng.uniform(0.0, load.max() - load.min(), len(load))
@@ -64,7 +62,7 @@ class Neighbourhoods:
             chosen[device] = True
         return np.asarray(chosen[home][:, None] & chosen)
 
-    def _window(self, home: Ints, tight: Mask) -> Mask:
+    def _window(self, home: Ints, tight: Bools) -> Bools:
         """Return where supernodes may be, (n, devices): those near one on a tight device anywhere."""
         width = max(2, int(self.size / len(tight)))
         centre = int(self.rng.choice(np.flatnonzero(tight[home])))

@@ -10,6 +10,7 @@ import numpy as np
 
 from partitioner.methods.dispensable import note_on
 from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.problem.arrays import Bools, Ints
 from partitioner.problem.problem import Problem
 
 Solution = TypeVar("Solution")
@@ -88,6 +89,18 @@ class Search(Generic[Solution]):
 
     def task(self) -> Any:
         """Return the task that is left: solutions up to `target`, or the proof that there are none."""
+        raise NotImplementedError
+
+    def task_near(self, cutoff: float, home: Ints, loose: Bools) -> Any:
+        """Return the task of solutions up to `cutoff` in a neighbourhood, for solutions that are parts.
+
+        Parameters
+        ----------
+        cutoff
+            The largest value to look for.
+        home, loose
+            Shapes (n,) and (n, devices): the device of every supernode, and where it may be in addition.
+        """
         raise NotImplementedError
 
     def found(self, stop_reason: str) -> Outcome:
