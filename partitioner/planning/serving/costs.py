@@ -10,12 +10,12 @@ import numpy as np
 
 from partitioner.base.argument_types import check_counts
 from partitioner.base.errors import OptionError, shown
-from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of
 from partitioner.formats.llm.model import Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism, one_share
+from partitioner.planning.pools.pool import PooledKind
 from partitioner.workload.device_validation import is_amount
 from partitioner.workload.graph import Floats
 
@@ -48,17 +48,6 @@ class ServingLoad:
             value = getattr(self, name)
             if value != math.inf and not (is_amount(value) and value > 0):
                 raise OptionError(f"{name} = {shown(value)}: must be a number of milliseconds above 0")
-
-
-@dataclass(frozen=True)
-class PooledKind:
-    """`count` equal GPUs in servers of `node`, with `memory` bytes each that may be used."""
-
-    name: str
-    device: NamedDevice
-    count: int
-    memory: float
-    node: int
 
 
 class ServedLayers(NamedTuple):

@@ -10,7 +10,8 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.base.interruption import StopEvent
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.formats.several_kinds import joined
-from partitioner.planning.serving.costs import PooledKind, ServedLayers, ServingCosts
+from partitioner.planning.pools.pool import PoolPart
+from partitioner.planning.serving.costs import ServedLayers, ServingCosts
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import DeviceKind, Devices
@@ -21,36 +22,19 @@ SLACK = 1e-9  # of rounding
 
 
 @dataclass(frozen=True)
-class ServingLayout:
+class ServingLayout(PoolPart):
     """How a part of a pool serves: copies of a pipeline whose stages are groups of GPUs.
 
     Parameters
     ----------
-    kinds
-        The kinds of GPUs that each pipeline has.
-    tensor
-        For each kind, how many GPUs divide a layer among them.
-    groups
-        For each kind, how many such groups a pipeline has; each is a stage.
-    copies
-        How many equal pipelines there are.
     batch
         Sequences that get a token together in a stage; each stage has a batch of its own.
     expert
         How many copies divide the experts of a mixture among them.
     """
 
-    kinds: tuple[PooledKind, ...]
-    tensor: tuple[int, ...]
-    groups: tuple[int, ...]
-    copies: int
-    batch: int
+    batch: int = 1
     expert: int = 1
-
-    @property
-    def stages(self) -> int:
-        """The stages of a pipeline."""
-        return sum(self.groups)
 
     @property
     def sequences(self) -> int:
@@ -60,12 +44,8 @@ class ServingLayout:
     @property
     def name(self) -> str:
         """A short name, such as ``"2 x (A100-80 TP4 PP2, RTX 4090 TP1 PP4) EP2 B16"``."""
-        parts = [
-            f"{kind.name} TP{t} PP{g}"
-            for kind, t, g in zip(self.kinds, self.tensor, self.groups, strict=True)
-        ]
         expert = f" EP{self.expert}" if self.expert > 1 else ""
-        return f"{self.copies} x ({', '.join(parts)}){expert} B{self.batch}"
+        return f"{super().name}{expert} B{self.batch}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import heapq
 import math
 import os
 import time
-from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Unpack
 
@@ -14,17 +13,15 @@ from partitioner.base.argument_types import check_counts
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
 from partitioner.base.interruption import Interruption, StopEvent
-from partitioner.estimation.named_devices import named_device
 from partitioner.formats.devices_in_place import check_rate
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.question import decoder_to_train
-from partitioner.planning.serving.costs import PooledKind, ServingCosts, ServingLoad
+from partitioner.planning.pools.pool import Pool, PooledKind, kinds_of, partitions
+from partitioner.planning.serving.costs import ServingCosts, ServingLoad
 from partitioner.planning.serving.result import ServingPlan, ServingRow
-from partitioner.planning.serving.search import BlockFound, ServingSearch, partitions
-from partitioner.workload.device_validation import is_amount
+from partitioner.planning.serving.search import BlockFound, ServingSearch
 
 NODE, NETWORK, TOP, TIME_LIMIT = 8, 25e9, 5, 60.0
-Pool = Mapping[str, int | tuple[int, float | None]]
 
 
 def plan_serving(
@@ -112,7 +109,7 @@ def plan_serving(
     load = ServingLoad(prompt, generate, *limits)
     check_rate("network", network)
     costs = ServingCosts(decoder_to_train(config), load, dtype, network, options)
-    kinds = _kinds(pool, node, dtype)
+    kinds = kinds_of(pool, node, dtype)
     with Interruption(stop) as interruption:
         search = ServingSearch(costs, top, clock, interruption, users == 1)
         rows, bound = _alone(search, kinds) if users == 1 else _combined(search, kinds, top)
@@ -129,26 +126,6 @@ def plan_serving(
         users,
         time.perf_counter() - started,
     )
-
-
-def _kinds(pool: Pool, node: int, dtype: str) -> tuple[PooledKind, ...]:
-    """Return the kinds of a pool; a CPU is a group alone."""
-    if not isinstance(pool, Mapping) or not pool:
-        raise OptionError(f"pool = {shown(pool)}: must name at least one kind with its number")
-    found = []
-    for name, given in pool.items():
-        count, memory = given if isinstance(given, tuple) else (given, None)
-        device = named_device(name)
-        check_counts(**{f"pool[{name!r}]": count})
-        device.speed(dtype)
-        if memory is not None and not (is_amount(memory) and memory):
-            raise OptionError(f"pool[{name!r}] = {shown(memory)} bytes: must be a number above 0")
-        found.append(
-            PooledKind(
-                name, device, count, device.memory if memory is None else memory, 1 if device.cpu else node
-            )
-        )
-    return tuple(found)
 
 
 def _alone(search: ServingSearch, kinds: tuple[PooledKind, ...]) -> tuple[list[ServingRow], float]:

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from partitioner.base.markup import html_table
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
-from partitioner.planning.serving.costs import PooledKind, ServingLoad
+from partitioner.planning.pools.pool import PooledKind
+from partitioner.planning.serving.costs import ServingLoad
 from partitioner.planning.serving.pipelines import ServingPipeline
 
 NAMES = (

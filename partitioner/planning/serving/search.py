@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import product
 
 from partitioner.base.clock import Clock
 from partitioner.base.interruption import Interruption
 from partitioner.formats.llm.decoder import Experts
 from partitioner.planning.layouts.space import divisors, powers
-from partitioner.planning.serving.costs import PooledKind, ServingCosts
+from partitioner.planning.pools.pool import PooledKind, parts_on
+from partitioner.planning.serving.costs import ServingCosts
 from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout, ServingPipeline
 
 MOST_BATCH = 1024
@@ -95,15 +96,11 @@ class ServingSearch:
         decoder, layers = self.costs.decoder, len(self.costs.decoder.blocks)
         heads = math.gcd(*(block.attention.heads for block in decoder.blocks))
         counts = [b.network.count for b in decoder.blocks if isinstance(b.network, Experts)]
-        degrees = [[t for t in divisors(kind.node) if t <= kind.count and heads % t == 0] for kind in kinds]
-        for tensor in product(*degrees):
-            for copies in _copies([kind.count // t for kind, t in zip(kinds, tensor, strict=True)]):
-                groups = tuple(kind.count // (t * copies) for kind, t in zip(kinds, tensor, strict=True))
-                experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
-                if sum(groups) > layers:
-                    continue
-                for expert, batch in product(experts, [1] if self.one_user else powers(MOST_BATCH)):
-                    yield ServingLayout(tuple(kinds), tensor, groups, copies, batch, expert)
+        for part in parts_on(kinds, heads, layers):
+            copies = part.copies
+            experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
+            for expert, batch in product(experts, [1] if self.one_user else powers(MOST_BATCH)):
+                yield ServingLayout(part.kinds, part.tensor, part.groups, copies, batch, expert)
 
     def _ends(self) -> bool:
         ended = self.clock.expired or self.interruption.is_set()
@@ -111,38 +108,5 @@ class ServingSearch:
         return ended
 
 
-def _copies(groups: Sequence[int]) -> list[int]:
-    """Return the numbers of copies among which some groups of each kind are divided, smallest first.
-
-    Those between two of them have equal pipelines as the larger one, and are fewer.
-
-    Examples
-    --------
-    >>> _copies([8, 3])
-    [1, 2, 3]
-    """
-    counts = {most // each for most in groups for each in range(1, most + 1)}
-    return sorted(count for count in counts if count <= min(groups))
-
-
 def _order(pipeline: ServingPipeline) -> tuple[float, str]:
     return -pipeline.tokens_per_second, pipeline.layout.name
-
-
-def partitions(kinds: Sequence[PooledKind]) -> Iterator[list[tuple[PooledKind, ...]]]:
-    """Yield every way to divide some kinds into parts.
-
-    Examples
-    --------
-    >>> [len(parts) for parts in partitions([1, 2, 3])]
-    [1, 2, 2, 2, 3]
-    """
-    if not kinds:
-        yield []
-        return
-    first, others = kinds[0], list(kinds[1:])
-    for size in range(len(others), -1, -1):
-        for beside in combinations(others, size):
-            left = [kind for kind in others if kind not in beside]
-            for parts in partitions(left):
-                yield [(first, *beside), *parts]

@@ -18,11 +18,12 @@ from partitioner.base.interruption import Interruption
 from partitioner.cli.command_line import main
 from partitioner.estimation.named_devices import named_device
 from partitioner.planning.layouts.question import decoder_to_train
+from partitioner.planning.pools.pool import PooledKind, partitions
 from partitioner.planning.serving import pipelines
 from partitioner.planning.serving import search as searching
-from partitioner.planning.serving.costs import PooledKind, ServingCosts, ServingLoad
+from partitioner.planning.serving.costs import ServingCosts, ServingLoad
 from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout
-from partitioner.planning.serving.search import ServingSearch, partitions
+from partitioner.planning.serving.search import ServingSearch
 
 NEAR = 1 + 1e-6
 
