@@ -39,6 +39,8 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.planning.layouts.layout import ClusterLayout
 from partitioner.planning.layouts.plan import plan
 from partitioner.planning.layouts.result import LayoutPlan
+from partitioner.planning.pools.plan_pool import plan_pool
+from partitioner.planning.pools.result import PoolPlan
 from partitioner.planning.serving.plan_serving import plan_serving
 from partitioner.planning.serving.result import ServingPlan
 from partitioner.planning.sizing.fewest_devices import FewestDevices, fewest_devices
@@ -97,6 +99,7 @@ __all__ = [
     "Placing",
     "Plan",
     "PlanDifference",
+    "PoolPlan",
     "Progress",
     "Recommendation",
     "Report",
@@ -130,6 +133,7 @@ __all__ = [
     "load_plan",
     "load_timeline",
     "plan",
+    "plan_pool",
     "plan_serving",
     "recommend",
     "report",

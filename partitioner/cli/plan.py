@@ -13,6 +13,8 @@ from partitioner.planning.layouts.changes import OTHER_GPUS
 from partitioner.planning.layouts.plan import LATENCY, NETWORK, NODE, TIME_LIMIT, TOP, plan
 from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
+from partitioner.planning.pools.plan_pool import plan_pool
+from partitioner.planning.pools.result import PoolPlan
 from partitioner.planning.serving.plan_serving import plan_serving
 from partitioner.planning.serving.result import ServingPlan
 
@@ -35,6 +37,13 @@ LAYOUTS = (
                 metavar="RATE",
             ),
             value("--device", "take these GPUs, such as A100-80 (default: those of --pool)", metavar="NAME"),
+            value(
+                "--pool",
+                "take these numbers of GPUs by kind, with at most this many bytes of memory each if given, "
+                'such as "A100-80=4,RTX 4090=4:22GB" (default: --gpus of --device)',
+                type=pool,
+                metavar="KIND=N[:BYTES],...",
+            ),
             value(
                 "--global-batch",
                 "train with batches of this many sequences (default: none, with --serve)",
@@ -79,13 +88,6 @@ LAYOUTS = (
         "serving",
         (
             flag("--serve", "rank layouts of a server that generates text (default: layouts of training)"),
-            value(
-                "--pool",
-                "serve on these numbers of GPUs by kind, each with at most this many bytes of memory if "
-                'given, such as "A100-80=4,RTX 4090=4:22GB" (default: --gpus of --device)',
-                type=pool,
-                metavar="KIND=N[:BYTES],...",
-            ),
             value(
                 "--prompt",
                 "answer prompts of this many tokens (default: none, without --serve)",
@@ -187,7 +189,8 @@ LAYOUTS = (
 )
 
 
-TRAINING = ("device", "global_batch", "sequence")
+TRAINING = ("global_batch", "sequence")
+EQUAL = ("gpus", "tokens_per_second", "runtime", "nvlink", "memory", "instead")  # of equal GPUs only
 SERVED = ("prompt", "generate")
 
 
@@ -205,22 +208,42 @@ def plan_layouts(options: argparse.Namespace) -> None:
         if getattr(options, name) is None:
             other = "with" if options.serve else "without"
             raise OptionError(f"{name} = None: must be given {other} --serve")
-    found = _server(options) if options.serve else _training(options)
+    found = _server(options) if options.serve else _pooled(options) if options.pool else _training(options)
     texts = {options.output: found.to_json() + "\n"}
     if options.settings is not None:
-        if isinstance(found, ServingPlan):
-            raise OptionError(f"settings = {shown(options.settings)}: are written for training")
+        if not isinstance(found, LayoutPlan):
+            raise OptionError(f"settings = {shown(options.settings)}: are written for training on equal GPUs")
         texts[options.settings] = found.settings()
     writes = [lambda path=path, text=text: write_text(path, text) for path, text in texts.items() if path]
     show(found.to_json() if options.format == "json" else found.summary(), *writes)
 
 
 def _training(options: argparse.Namespace) -> LayoutPlan:
-    asked = ("gpus", "tokens_per_second", *TRAINING, "runtime", "top", "time_limit", "node")
+    if options.device is None:
+        raise OptionError("device = None: give --device, or --pool")
+    asked = ("gpus", "tokens_per_second", "device", *TRAINING, "runtime", "top", "time_limit", "node")
     given = {name: getattr(options, name) for name in (*asked, "latency", "memory", "dtype", "instead")}
     if options.network is not None:
         given["network"] = options.network
     return plan(options.config, peer=options.nvlink, explain=bool(options.explain), **given)
+
+
+def _pooled(options: argparse.Namespace) -> PoolPlan:
+    """Return the layouts of training on a pool.
+
+    Raises
+    ------
+    OptionError
+        If an option is given that is for equal GPUs only.
+    """
+    for name in ("device", *EQUAL, "explain"):
+        if getattr(options, name) not in (None, False, "any"):
+            raise OptionError(f"{name} = {shown(getattr(options, name))}: is not for --pool without --serve")
+    asked = (*TRAINING, "top", "time_limit", "node", "latency", "dtype")
+    given = {name: getattr(options, name) for name in asked}
+    if options.network is not None:
+        given["network"] = options.network
+    return plan_pool(options.config, options.pool, **given)
 
 
 def _server(options: argparse.Namespace) -> ServingPlan:

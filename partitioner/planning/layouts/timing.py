@@ -177,12 +177,16 @@ class LayoutRun:
         return float(ends.max() + self.step.max())
 
     @cached_property
+    def passes(self) -> tuple[Floats, float]:
+        """When the last pass of each device ends, in milliseconds, and the mean share of time it waits."""
+        if self.layout.pipeline == 1:
+            return self.microbatches * self.loads, 0.0
+        return self._pipeline()
+
+    @cached_property
     def simulated(self) -> tuple[float, Floats, float]:
         """Milliseconds of a batch, of each device's passes until its end, and the share of idle time."""
-        if self.layout.pipeline == 1:
-            ends, bubble = self.microbatches * self.loads, 0.0
-        else:
-            ends, bubble = self._pipeline()
+        ends, bubble = self.passes
         return float((ends + self.exchange).max() + self.step.max()), ends, bubble
 
     @property

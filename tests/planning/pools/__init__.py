@@ -1,0 +1,1 @@
+"""Tests of pools of unlike GPUs."""
