@@ -26,7 +26,10 @@ from partitioner.planning.layouts.timing import LayoutRun
 
 NODE, LATENCY, LOOKED = 8, 5e-6, 50
 NETWORK = {"A100-80": 25e9, "H100": 50e9, "H800": 50e9}  # bytes a second and GPU, of the published clusters
-HEAD = "| run | GPUs | layouts | s | first | s a batch | published | place | more | place in class | more |"
+HEAD = (
+    "| run | GPUs | layouts | s | first | s a batch | published | place | more "
+    "| place in class | more in class |"
+)
 OLD: LayoutOptions = {"attention": "unfused", "sequence_parallel": False}  # before FlashAttention
 
 

@@ -53,7 +53,7 @@ def _section(section: Mapping[str, Any], folder: Path) -> Iterator[str]:
 
 
 def chosen(table: str, columns: Sequence[str] | None = None, rows: str = "") -> str:
-    r"""Return some columns of a Markdown table, and the rows whose first cell the pattern finds.
+    r"""Return some columns of a Markdown table, and the rows in whose cells, joined, the pattern is found.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def chosen(table: str, columns: Sequence[str] | None = None, rows: str = "") -> 
     """
     head, rule, *body = [_cells(line) for line in table.splitlines()]
     at = range(len(head)) if columns is None else [head.index(name) for name in columns]
-    kept = [head, rule, *(cells for cells in body if re.search(rows, cells[0]))]
+    kept = [head, rule, *(cells for cells in body if re.search(rows, " | ".join(cells)))]
     return "\n".join(f"| {' | '.join(cells[i] for i in at)} |" for cells in kept)
 
 

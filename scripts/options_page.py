@@ -6,6 +6,7 @@ With ``--check`` the page is not written; the exit code is 1 if its tables are n
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,24 @@ from partitioner.planning.option_records import OPTIONS
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 BEGIN = "<!-- tables of options, written by scripts/options_page.py -->"
 END = "<!-- end of the tables of options -->"
-HEAD = "| option | default | what it does | what it may be | where it has an effect |\n|---|---|---|---|---|"
+HEAD = "| option | default | what it does | what it may be | only for |\n|---|---|---|---|---|"
+SETS = {  # of methods, which the table names once
+    "exact searches": (
+        "dp, dpl, pipeline, virtual_stages, simulated, pipedream_path, ip, max_load, latency_ip, latency_dp"
+    ),
+    "placers": (
+        "exact, portfolio, heft, etf, m-topo, m-etf, m-sct, dpos, dfs-topo, cpd-topo, order-place, celeritas, list"
+    ),
+}
+SHORTER = {  # rules that many options have, in the words of the table
+    r"an integer of at least (\d+) and at most 1(,000){5}": r"from \1",
+    r"an integer of at least (\d+) and at most ([\d,]+)": r"\1 to \2",
+    r"an integer of at least (\d+)": r"from \1",
+    r"an integer from": "from",
+    r"a positive number( of seconds)?, at most 1,000,000,000": "above 0",
+    r"(a number from 1) to 1,000,000,000": r"\1",
+    r"True or False": "",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,8 +59,10 @@ def with_tables(page: str) -> str:
 
 
 def tables() -> str:
-    """Return a table for every section of options."""
-    return "".join(f"\n### {title[0].upper()}{title[1:]}\n\n{table(title)}\n" for title in SECTIONS) + "\n"
+    """Return a table for every section of options, and the methods that its last column means."""
+    sets = "; ".join(f"*{name}* are {names}" for name, names in SETS.items())
+    rows = "".join(f"\n### {title[0].upper()}{title[1:]}\n\n{table(title)}\n" for title in SECTIONS)
+    return f"\nIn the last column {sets}.\n{rows}\n"
 
 
 def table(title: str) -> str:
@@ -53,7 +73,10 @@ def table(title: str) -> str:
 def row(option: Option) -> str:
     """Return the row of an option."""
     typed = "" if option.rule.kind is object else f" `{argument_of(option).name}`"
-    cells = (f"`{option.name}`{typed}", default(option), option.help, option.rule.words, effect(option))
+    words = "" if listed_in(option.help, option.rule.names) else option.rule.words
+    for rule, shorter in SHORTER.items():
+        words = re.sub(f"^{rule}$" if not shorter else rule, shorter, words)
+    cells = (f"`{option.name}`{typed}", default(option), option.help, words, effect(option))
     return f"| {' | '.join(cells)} |"
 
 
@@ -64,10 +87,18 @@ def default(option: Option) -> str:
 
 
 def effect(option: Option) -> str:
-    """Return where an option has an effect, and what becomes of it elsewhere."""
+    """Return where an option has an effect, and a mark if it is refused elsewhere; nothing for everywhere."""
     if option.effect is None:
-        return option.where or "everywhere"
-    return f"{option.effect.where}; elsewhere {'refused' if option.effect.refused else 'noted'}"
+        return option.where.removeprefix("everywhere; ").replace("; elsewhere refused", " (refused)")
+    where = option.effect.where.removeprefix("method ")
+    for name, names in SETS.items():
+        where = where.replace(names, name)
+    return where + (" (refused)" if option.effect.refused else "")
+
+
+def listed_in(text: str, names: Sequence[str]) -> bool:
+    """Whether a text has all of some names, of which there is at least one."""
+    return bool(names) and all(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,14 @@ BEGIN, END = "<!-- table of models, written by scripts/zoo.py -->", "<!-- end of
 HEADS = {
     "inference": "inference",
     "training": "training",
-    "solve": "gaps",
+    "solve": "gap",
     "place": "placed",
     "pipeline": "1F1B",
     "verify": "measured",
-    "exports": "tools",
+    "exports": "further tools",
 }
+FOR_ALL = ("torch", "deepspeed", "accelerate", "onnx")  # tools that the page names once
+NOT_TRACED = "torch (its front end refuses the model)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,12 +121,33 @@ def with_table(page: str, results: dict[str, dict[str, str]]) -> str:
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
 
 
+def narrow(step: str, text: str) -> str:
+    """Return what the table says of a step: a number for its figures, and tools that not all models have.
+
+    Examples
+    --------
+    >>> narrow("solve", "1%, 40%, 0%, 3%"), narrow("pipeline", "2e-07, [19, 11] operators")
+    ('40%', '2e-07')
+    >>> narrow("exports", "torch (its front end refuses the model), megatron, deepspeed, accelerate, onnx")
+    '*, megatron'
+    """
+    if step == "solve":
+        return max(text.split(", "), key=lambda gap: float(gap.rstrip("%"))) if "%" in text else text
+    if step == "exports":
+        tools = text.replace(NOT_TRACED, "*").split(", ")
+        return ", ".join(tool for tool in tools if tool not in FOR_ALL)
+    return text.split(",")[0].removesuffix(" nodes")
+
+
 def _table(known: Sequence[str], results: dict[str, dict[str, str]]) -> str:
     rows = [["model", "library", *HEADS.values()], ["---"] * (len(HEADS) + 2)]
     for name in known:
         found = results[name]
         error = found.get("error", "").replace("|", "/")
-        cells = [found.get(step, error if step == found.get("failed") else "") for step in HEADS]
+        cells = [
+            narrow(step, found[step]) if step in found else error if step == found.get("failed") else ""
+            for step in HEADS
+        ]
         if found.get("failed") not in (None, *HEADS):
             cells[0] = f"{found['failed']}: {error}"
         rows.append([name, MODELS[name][0], *cells])
