@@ -24,7 +24,8 @@ SETS = {  # of methods, which the table names once
         "dp, dpl, pipeline, virtual_stages, simulated, pipedream_path, ip, max_load, latency_ip, latency_dp"
     ),
     "placers": (
-        "exact, portfolio, heft, etf, m-topo, m-etf, m-sct, dpos, dfs-topo, cpd-topo, order-place, celeritas, list"
+        "exact, portfolio, heft, etf, m-topo, m-etf, m-sct, dpos, "
+        "dfs-topo, cpd-topo, order-place, celeritas, list"
     ),
 }
 SHORTER = {  # rules that many options have, in the words of the table
