@@ -140,7 +140,7 @@ def narrow(step: str, text: str) -> str:
 
 
 def _table(known: Sequence[str], results: dict[str, dict[str, str]]) -> str:
-    rows = [["model", "library", *HEADS.values()], ["---"] * (len(HEADS) + 2)]
+    rows = [["model", *HEADS.values()], ["---"] * (len(HEADS) + 1)]
     for name in known:
         found = results[name]
         error = found.get("error", "").replace("|", "/")
@@ -150,7 +150,7 @@ def _table(known: Sequence[str], results: dict[str, dict[str, str]]) -> str:
         ]
         if found.get("failed") not in (None, *HEADS):
             cells[0] = f"{found['failed']}: {error}"
-        rows.append([name, MODELS[name][0], *cells])
+        rows.append([name, *cells])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
