@@ -22,6 +22,7 @@ from partitioner.formats.llm.parallelism import KERNELS
 from partitioner.workload.devices import COMMUNICATION_MODELS, SHARES
 from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.extras import TIME_UNITS
+from partitioner.workload.tied_weights import CHOICES
 from partitioner.workload.training_states import OPTIMIZERS, RECOMPUTE
 
 OF_WORKLOAD = "of the workload"
@@ -153,6 +154,13 @@ LAYOUT = (
         "--optimizer",
         "keep the states of this optimizer for a config's parameters (default: adam)",
         choices=tuple(OPTIMIZERS),
+    ),
+    value(
+        "--tied",
+        "train copies of tied weights whose gradients are added up once a batch (copied), or keep all that "
+        "reads them on one device (together); of solve also what of both is faster (auto) (default: the "
+        "gradient goes one way, and one device holds the weights)",
+        choices=CHOICES,
     ),
     value(
         "--optimizer-bytes",

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
-from partitioner.workload.training_states import states_among, with_training_states
+from partitioner.workload.training_states import as_trained
 from partitioner.workload.workload import workload_hash
 
 SHOWN_DIGITS = 12
@@ -129,7 +129,7 @@ class PlanRecord(Solution):
     def trained(self, graph: Graph) -> Graph:
         """Return a graph as the plan's options say that it is trained, or as it is if it cannot be so."""
         try:
-            return with_training_states(graph, **states_among(self.options))
+            return as_trained(graph, self.options)
         except OptionError:
             return graph  # of another workload
 

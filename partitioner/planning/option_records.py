@@ -33,6 +33,7 @@ from partitioner.planning.option_rules import (
 )
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.device_validation import MAX_COUNT
+from partitioner.workload.tied_weights import CHOICES
 from partitioner.workload.training_states import MOST_ZERO, OPTIMIZERS, RECOMPUTE
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.virtual_stages.schedules import MOST_CHUNKS, PLANNED, VIRTUAL
@@ -306,6 +307,17 @@ PIPELINED = (
         meaning="what the graph says",
         where=OF_TRAINING,
         metavar="NAME",
+        of_file=True,
+    ),
+    Option(
+        "tied",
+        None,
+        name_among(CHOICES, optional=True),
+        "train copies of tied weights whose gradients are added up once a batch (copied), or keep all that "
+        "reads them on one device (together), or what of both is faster (auto, for solve)",
+        PIPELINES,
+        meaning="as the graph says: the gradient goes one way, and one device holds the weights",
+        where="graphs for training that say what their tied weights take; without such weights no effect",
         of_file=True,
     ),
     Option(

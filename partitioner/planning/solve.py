@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,12 +20,13 @@ from partitioner.planning.objectives import DEFAULT, SIMULATED, default_objectiv
 from partitioner.planning.options import check_values, request_of
 from partitioner.planning.remedies import remedies
 from partitioner.planning.request import ANY_PLAN
+from partitioner.planning.tied_weights import best_of_both, decides, note_on_tying
 from partitioner.problem.measure import Measure
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph, unread_note
-from partitioner.workload.training_states import states_among, with_training_states
+from partitioner.workload.training_states import as_trained
 from partitioner.workload.workload import Workload
 
 TIMED = "the objective is the makespan of a batch, as a schedule and its microbatches are given"
@@ -114,8 +115,9 @@ def solve(
         on a device: ``"interleaved_1f1b"`` and ``"zb_h1"`` (stage i on device i mod p), ``"zbv"`` and
         ``"dualpipev"`` (stages i and 2 p - 1 - i on device i); ``virtual_stages``: how many stages each
         device has under these (2, under ``"zb_h1"`` 1); ``microbatches``: samples in a batch (None). For
-        training: ``recompute``, ``zero`` and ``data_parallel``, ``optimizer``: what layers compute again,
-        what replicas divide, and the state of the optimizer, see
+        training: ``recompute``, ``zero`` and ``data_parallel``, ``optimizer``, ``tied``: what layers compute
+        again, what replicas divide, the state of the optimizer, and whether tied weights have copies
+        (``"copied"``, ``"together"``, or the better one, ``"auto"``), see
         :func:`partitioner.with_training_states`; the plan is one of that graph. For
         capacity: ``max_time_per_sample``: the largest load that a device may have (None);
         ``max_slowdown``: the same as a multiple of the least one (None). ``constraints``: what else
@@ -159,7 +161,14 @@ def solve(
     if not isinstance(graph, Graph):
         graph = as_graph(graph, devices)
         noted = unread_note(graph)
-    graph = with_training_states(graph, **states_among(method_options))
+    asked: dict[str, Any] = {"method": method, "split": split, "backend": backend, "seed": seed, "stop": stop}
+    asked |= method_options
+    searched = {"gap": gap, "workers": workers, "warm_start": warm_start, "on_progress": on_progress}
+    again = partial(_again, graph, devices, objective, asked | searched)
+    if decides(graph, method_options):
+        return best_of_both(again, time_limit)
+    given = graph
+    graph = as_trained(graph, method_options)
     if objective is None:
         decided = default_objective(method, split, method_options, bool(graph.backward.any()))
         wanted = objective_of(decided, method, method_options)
@@ -167,25 +176,22 @@ def solve(
     check_time_limit(graph, wanted.measure, time_limit)
     if method == "auto":
         require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
-    asked: dict[str, Any] = {"method": method, "split": split, "backend": backend, "seed": seed, "stop": stop}
-    asked |= method_options
     try:
-        request = request_of(
-            Workload(graph, devices),
-            wanted,
-            time_limit=time_limit,
-            gap=gap,
-            workers=workers,
-            warm_start=warm_start,
-            on_progress=on_progress,
-            **asked,
-        )
+        request = request_of(Workload(graph, devices), wanted, time_limit=time_limit, **searched, **asked)
         plan = wanted.answer(request)
     except InfeasibleError as error:
         brief = partial(solve, objective=wanted.name, gap=ANY_PLAN, workers=1, **asked)
         error.look_for_remedies = partial(remedies, graph, devices, brief)
         raise
-    return replace(plan, notes=(*noted, *plan.notes)) if noted else plan
+    tying = note_on_tying(plan, given, method_options, again, time_limit)
+    return replace(plan, notes=(*noted, *plan.notes, *tying)) if noted or tying else plan
+
+
+def _again(
+    graph: Graph, devices: Devices, objective: str | None, asked: Mapping[str, Any], **changes: Any
+) -> Plan:
+    """Return the plan of a call with other values of some options."""
+    return solve(graph, devices, objective, **{**asked, **changes})
 
 
 # The least time that any call on a graph takes: a time limit below it is refused before any work.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ TIME_UNITS = {"s": MS_PER_SECOND, "ms": 1.0, "us": 1e-3}  # milliseconds of each
 INPUTS_ALONE, STRIDED = "ofInputs", "strided"
 LOOSE = "looseTensors"  # the field of a node that lists tensors of the model which are below no layer
 SHARED = "sharedParameters"  # the field of a node that lists the parameters which other layers hold, too
+TIES = "ties"  # the field of a graph for training with what its tied weights take
 
 
 @dataclass(frozen=True)
@@ -29,3 +30,30 @@ class Extras:
         """The unit of all times, a key of :data:`TIME_UNITS`; empty if the field ``timeUnit`` gives none."""
         unit = self.top.get("timeUnit")
         return unit if isinstance(unit, str) and unit in TIME_UNITS else ""
+
+
+def ties_field(
+    copies: Iterable[tuple[str, float, float, float]],
+    exchanges: Mapping[tuple[str, str], float],
+    *,
+    counted: bool,
+) -> dict[str, Any]:
+    """Return the field of a graph that says what its tied weights take; empty if it has none.
+
+    Parameters
+    ----------
+    copies
+        For nodes that hold a further copy the bytes of its parameters, gradients and optimizer's state.
+    exchanges
+        The bytes of gradients of tied weights on the edges of the graph, once a batch.
+    counted
+        Whether the memory of the nodes has the copies in it.
+
+    Examples
+    --------
+    >>> ties_field([("head", 4.0, 0.0, 0.0)], {}, counted=False)
+    {'ties': {'counted': False, 'copies': [['head', 4.0, 0.0, 0.0]], 'exchanges': []}}
+    """
+    rows = [list(row) for row in copies if any(row[1:])]
+    sent = [[source, target, nbytes] for (source, target), nbytes in exchanges.items()]
+    return {TIES: {"counted": counted, "copies": rows, "exchanges": sent}} if rows or sent else {}

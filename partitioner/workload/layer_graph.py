@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from partitioner.base.argument_types import is_count, require_items
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, nearest, shown
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.workload.device_validation import is_amount, number_rule
-from partitioner.workload.extras import SHARED, Extras
+from partitioner.workload.extras import SHARED, Extras, ties_field
 from partitioner.workload.layer import Layer, by_kind, inputs_of
 
 BACKWARD = "/backward"
@@ -76,7 +76,9 @@ def layer_arguments(
         "color": names * 2 if mirrored else None,
         "layer": names * copies,
         "names": names * copies,
-        "extras": Extras(_top(bandwidth, mirrored, microbatches), [_kept(layer) for layer in given] * copies),
+        "extras": Extras(
+            _top(given, bandwidth, mirrored, microbatches), [_kept(layer) for layer in given] * copies
+        ),
     }
 
 
@@ -198,8 +200,24 @@ def _kept(layer: Layer) -> dict[str, Any]:
     return {**layer.more, **({SHARED: list(layer.shared)} if layer.shared else {})}
 
 
-def _top(bandwidth: float | None, mirrored: bool, microbatches: int) -> dict[str, Any]:
-    return {"timeUnit": "ms", "bandwidth": bandwidth, "training": mirrored, "microbatches": microbatches}
+def _top(
+    layers: Sequence[Layer], bandwidth: float | None, mirrored: bool, microbatches: int
+) -> dict[str, Any]:
+    top = {"timeUnit": "ms", "bandwidth": bandwidth, "training": mirrored, "microbatches": microbatches}
+    return top | (ties_field(_copies(layers), exchanges(layers), counted=True) if mirrored else {})
+
+
+def _copies(layers: Sequence[Layer]) -> Iterator[tuple[str, float, float, float]]:
+    """Yield the bytes of parameters that an earlier layer holds too, and what training adds to them."""
+    known: set[str] = set()
+    for layer in layers:
+        nbytes = sum(size for name, size in layer.shared.items() if name in known)
+        known |= layer.shared.keys()
+        if nbytes:
+            gradients = layer.parameters if layer.gradients is None else layer.gradients
+            share = nbytes / layer.parameters
+            yield layer.name, nbytes, 0.0, 0.0
+            yield layer.name + BACKWARD, 0.0, gradients * share, layer.optimizer * share
 
 
 # The rules that a list of layers must obey.

@@ -19,15 +19,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
-from partitioner.base.units import MS_PER_SECOND
 from partitioner.workload.array_input import MEMORY_PARTS
-from partitioner.workload.extras import TIME_UNITS, Extras
+from partitioner.workload.exchange import is_once_a_batch
+from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph, Ints
+from partitioner.workload.graph_edits import bytes_per_time, with_classes_joined
+from partitioner.workload.tied_weights import AUTO, CHOICES, exchanged_once_in, with_tied_weights
 
 OPTIMIZERS = {"adam": 8.0, "adam_8bit": 2.0, "momentum": 4.0, "sgd": 0.0}  # bytes of a parameter, no copy
 COPY = 4.0  # bytes of the copy of a parameter that mixed precision updates
@@ -58,6 +59,9 @@ class TrainingStates:
         The replicas; each device of the workload stands for this number of them.
     optimizer
         One of :data:`OPTIMIZERS`.
+    tied
+        How tied weights are trained, see :func:`partitioner.workload.tied_weights.with_tied_weights`;
+        ``"auto"`` is for :func:`partitioner.solve` to decide and changes no graph.
 
     Raises
     ------
@@ -69,6 +73,7 @@ class TrainingStates:
     zero: int = 0
     data_parallel: int = 1
     optimizer: str | None = None
+    tied: str | None = None
 
     def __post_init__(self) -> None:
         check_word("recompute", self.recompute, RECOMPUTE)
@@ -77,6 +82,8 @@ class TrainingStates:
             raise OptionError(f"zero = {shown(self.zero)}: must be an integer from 0 to {MOST_ZERO}")
         if self.optimizer is not None:
             check_word("optimizer", self.optimizer, tuple(OPTIMIZERS))
+        if self.tied is not None:
+            check_word("tied", self.tied, CHOICES)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -91,6 +98,50 @@ USUAL = TrainingStates()
 def states_among(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a call that are fields of :class:`TrainingStates`."""
     return {name: options[name] for name in NAMES if name in options}
+
+
+def as_trained(graph: Graph, options: Mapping[str, Any]) -> Graph:
+    """Return a graph as the options of a call say that it is trained.
+
+    If the call says how tied weights are trained, their gradients are exchanged as often as replicas exchange
+    weights, see :func:`partitioner.workload.exchange.is_once_a_batch`; else as the graph says.
+
+    Raises
+    ------
+    OptionError
+        As for :func:`with_training_states`.
+
+    Examples
+    --------
+    >>> from partitioner.workload.layer import Layer
+    >>> layers = [Layer(name, 1.0, 2.0, parameters=4e6, shared={"word": 4e6}) for name in ("first", "last")]
+    >>> graph = Graph.chain(layers, bandwidth=1e9)
+    >>> as_trained(graph, {"tied": "copied", "schedule": "1f1b", "microbatches": 8}).cost.max()
+    np.float64(1.0)
+    """
+    found = with_training_states(graph, **states_among(options))
+    schedule, microbatches = options.get("schedule"), options.get("microbatches")
+    if found.extras.top.get("tied") is None or not is_count(microbatches):
+        return found
+    once = is_once_a_batch("ring", schedule, microbatches)
+    return exchanged_once_in(found, microbatches if once else 1)
+
+
+def require_decided(options: Mapping[str, Any]) -> None:
+    """Refuse options of a call that only :func:`partitioner.solve` can decide.
+
+    Raises
+    ------
+    OptionError
+        If `tied` is ``"auto"``.
+
+    Examples
+    --------
+    >>> require_decided({"tied": "copied"})
+    """
+    if options.get("tied") == AUTO:
+        kinds = " or ".join(each for each in CHOICES if each != AUTO)
+        raise OptionError(f"tied = {AUTO!r}: is for solve; here must be {kinds}")
 
 
 def with_training_states(graph: Graph, **options: Any) -> Graph:
@@ -122,6 +173,9 @@ def with_training_states(graph: Graph, **options: Any) -> Graph:
     asked = TrainingStates(**options).given
     done = {name: graph.extras.top[name] for name in NAMES if name in graph.extras.top}
     asked = {name: value for name, value in asked.items() if done.get(name) != value}
+    tied = asked.pop("tied", AUTO)
+    if tied != AUTO:
+        graph = with_tied_weights(graph, tied)
     if not asked:
         return graph
     _check(graph, asked, done)
@@ -164,15 +218,6 @@ def _check(graph: Graph, asked: Mapping[str, Any], done: Mapping[str, Any]) -> N
             raise OptionError(f"{option} = {shown(asked[option])}: {rule}")
 
 
-def _bytes_per_time(graph: Graph, words: str) -> float:
-    """Return the bytes that an edge carries in a unit of the graph's times."""
-    top = graph.extras.top
-    bandwidth, unit = top.get("bandwidth"), graph.extras.time_unit
-    if not isinstance(bandwidth, int | float) or not bandwidth or not unit:
-        raise OptionError(f"{words}: needs the graph's bandwidth in bytes per second and its timeUnit")
-    return float(bandwidth) * TIME_UNITS[unit] / MS_PER_SECOND
-
-
 class _Made:
     """The parts, times and colours of a graph that is being made."""
 
@@ -186,7 +231,7 @@ class _Made:
         old = self.old
         extras = Extras({**old.extras.top, **asked}, old.extras.nodes, old.extras.edges)
         found = replace(old, parts=self.parts, time=self.time, extras=extras)
-        return _with_colors(found, self.together) if self.together else found
+        return with_classes_joined(found, self.together) if self.together else found
 
     def optimizer(self, name: str) -> None:
         """Set the optimizer's state by the number of parameters."""
@@ -199,7 +244,7 @@ class _Made:
 
     def recompute(self) -> None:
         """Let layers keep what they receive, and run their forward nodes again in the backward pass."""
-        per_time = _bytes_per_time(self.old, "recompute = 'full'")
+        per_time = bytes_per_time(self.old, "recompute = 'full'")
         for forward, backward in self._layers():
             kept = self.parts[ACTIVATIONS, forward].sum()
             received = _received(self.old, forward) * per_time
@@ -217,7 +262,7 @@ class _Made:
             self.parts[part] /= replicas
         if zero < MOST_ZERO or replicas == 1:
             return
-        per_time = _bytes_per_time(self.old, f"zero = {zero}") * replicas / (replicas - 1)
+        per_time = bytes_per_time(self.old, f"zero = {zero}") * replicas / (replicas - 1)
         for forward, backward in self._layers():
             both = np.concatenate([forward, backward])
             parameters, gradients = whole[:, both].sum(axis=1)
@@ -251,17 +296,3 @@ def _received(graph: Graph, nodes: Ints) -> float:
         own = graph.cost[read & (source == producer)]
         total += float(own[0] if (costs == costs[0]).all() else own.sum())
     return total
-
-
-def _with_colors(graph: Graph, together: list[Ints]) -> Graph:
-    """Return the graph whose classes are joined where nodes must be together in addition."""
-    classes: nx.Graph[Any] = nx.Graph()
-    classes.add_nodes_from(range(len(graph)))
-    same = [np.flatnonzero(graph.color == color) for color in range(len(graph.color_labels))]
-    for nodes in [*same, *together]:
-        nx.add_path(classes, nodes.tolist())
-    color = np.full(len(graph), -1)
-    groups = [sorted(nodes) for nodes in nx.connected_components(classes) if len(nodes) > 1]
-    for number, group in enumerate(sorted(groups)):
-        color[group] = number
-    return replace(graph, color=color, color_labels=tuple(range(len(groups))))

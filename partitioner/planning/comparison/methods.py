@@ -42,7 +42,7 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.pass_order import with_pass_order
 from partitioner.workload.pipeline_settings import Regime
-from partitioner.workload.training_states import states_among, with_training_states
+from partitioner.workload.training_states import as_trained, require_decided
 from partitioner.workload.workload import Workload
 
 Report = Callable[[Progress], None]
@@ -216,7 +216,8 @@ def compare_methods(
     >>> [(one.method, one.value, found.gap(one)) for one in found.compared][0]
     ('dp', 3.5, 0.0)
     """
-    graph = with_training_states(as_graph(graph, devices), **states_among(method_options))
+    require_decided(method_options)
+    graph = as_trained(as_graph(graph, devices), method_options)
     workload = Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)

@@ -39,7 +39,7 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.training_states import NAMES as STATES
-from partitioner.workload.training_states import with_training_states
+from partitioner.workload.training_states import require_decided, with_training_states
 from partitioner.workload.workload import Workload
 
 TIME_LIMIT = 25.0  # seconds, by default
@@ -189,6 +189,7 @@ def recommend(
         raise OptionError("time_limit = None: must be a positive number")
     require_callable(on_progress=on_progress)
     _check_states(states)
+    require_decided(states)
     graph = with_training_states(as_graph(graph, devices), **states)
     recipes = _recipes(graph, schedules)
     workload, clock, interruption = Workload(graph, devices), Clock(time_limit), Interruption(stop)

@@ -22,18 +22,43 @@ def edges_of(
     parameter is sent once in `microbatches`. What is the same for every sample is not sent again.
     """
     made = {op.name: (op, group) for group in groups for op in group.operations}
-    lasting = _lasting(capture)
+    lasting, sums = _lasting(capture), _gradient_sums(capture)
     carried: Carried = {pair: {} for pair in _mirrored(groups)}
     for group in groups:
         for op in group.operations:
             for read, maker in (made[name] for name in op.reads if name in made):
                 if maker.name != group.name:
-                    exchanged = op.name in capture.gradients and ADDITION in op.target
-                    nbytes = read.sent / microbatches if exchanged else float(read.sent)
+                    nbytes = read.sent / microbatches if op.name in sums else float(read.sent)
                     pair = maker.name, group.name
                     carried.setdefault(pair, {})[read.name] = 0.0 if read.name in lasting else nbytes
     sent = {pair: sum(tensors.values()) for pair, tensors in _kept(carried, groups, classes).items()}
     return _one_tensor(sent, classes)
+
+
+def exchanged(
+    capture: Capture, groups: Sequence[OperationGroup], classes: Classes
+) -> dict[tuple[str, str], float]:
+    """Return the bytes of gradients of parameters that each group adds to those of another colour class."""
+    made = {op.name: (op, group.name) for group in groups for op in group.operations}
+    sums = _gradient_sums(capture)
+    found: dict[tuple[str, str], float] = {}
+    for group in groups:
+        for op in (one for one in group.operations if one.name in sums):
+            for read, maker in (made[name] for name in op.reads if name in made):
+                if classes[maker] != classes[group.name]:
+                    found[maker, group.name] = found.get((maker, group.name), 0.0) + read.sent
+    return found
+
+
+def _gradient_sums(capture: Capture) -> set[str]:
+    """Return the additions that sum up the gradient of one parameter."""
+    found: set[str] = set()
+    read: set[str] = set()
+    for op in reversed(capture.operations):
+        if ADDITION in op.target and op.backward and (op.name in capture.gradients or op.name in read):
+            found.add(op.name)
+            read.update(op.reads)
+    return found
 
 
 def _mirrored(groups: Sequence[OperationGroup]) -> Iterator[tuple[str, str]]:

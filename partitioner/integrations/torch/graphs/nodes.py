@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 from partitioner.base.errors import OptionError
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.estimation.optimizer import optimizer_bytes_of
-from partitioner.integrations.torch.graphs.edges import edges_of, edges_of_inputs, edges_of_strided
+from partitioner.integrations.torch.graphs.edges import edges_of, edges_of_inputs, edges_of_strided, exchanged
 from partitioner.integrations.torch.graphs.grouping import Classes, OperationGroup, colour_classes
 from partitioner.integrations.torch.graphs.memory import (
+    distinct,
     held,
     holders,
     loose,
@@ -24,7 +25,7 @@ from partitioner.integrations.torch.graphs.memory import (
 from partitioner.integrations.torch.graphs.operation import Capture, Source
 from partitioner.integrations.torch.graphs.stash import Tensors, stash
 from partitioner.integrations.torch.graphs.times import roofline, with_measured
-from partitioner.workload.extras import INPUTS_ALONE, LOOSE, SHARED, STRIDED, Extras
+from partitioner.workload.extras import INPUTS_ALONE, LOOSE, SHARED, STRIDED, Extras, ties_field
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ def graph_arguments(
     classes = colour_classes(groups, (*capture.joined, *pairwise(capture.loss)))
     carried = edges_of(capture, groups, classes, costs.microbatches)
     readers = holders(capture, groups)
+    if training:
+        copies = _copies(capture, groups, readers, classes, costs)
+        top = {**top, **ties_field(copies, exchanged(capture, groups, classes), counted=False)}
     readers_of = {
         INPUTS_ALONE: edges_of_inputs(capture, groups),
         STRIDED: edges_of_strided(capture, groups),
@@ -98,6 +102,30 @@ def _memory(
         "activations": [float(kept.get(group.name, 0)) for group in groups],
         "workspace": [float(workspace(group)) for group in groups],
     }
+
+
+def _copies(
+    capture: Capture,
+    groups: Sequence[OperationGroup],
+    readers: Mapping[str, list[str]],
+    classes: Classes,
+    costs: Costs,
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield the bytes that further classes of nodes would hold of the parameters which they share."""
+    finished = parameter_gradients(capture, groups)
+    ends = {source.path: name for name, sources in finished.items() for source in sources}
+    last = {classes[group.name]: group.name for group in groups}  # of the backward pass where it has one
+    for path, source in distinct(capture).items():
+        names = readers.get(path, []) if source.kind == "parameter" else []
+        first = {classes[name]: name for name in reversed(names)}
+        for name in names:
+            if first[classes[name]] != name or len(first) == 1:
+                continue
+            if classes[name] != classes[names[0]]:
+                yield name, float(source.nbytes), 0.0, 0.0
+            if path in ends and classes[name] != classes[ends[path]]:
+                state = _optimizer(source, costs.optimizer_bytes)
+                yield last[classes[name]], 0.0, float(source.nbytes), state
 
 
 def _sum(sources: Sequence[Source]) -> float:

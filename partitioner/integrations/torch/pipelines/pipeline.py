@@ -82,6 +82,7 @@ class PipelineRank:
 
         check_version(torch.__version__, "run_pipeline", "")
         from partitioner.integrations.torch.pipelines.runtime import TableSchedule, TimedStage
+        from partitioner.integrations.torch.pipelines.tied_copies import TiedCopies
 
         chosen = schedule or ("inference" if loss is None else "1f1b")
         table = csv_of_stages(stages, chosen, microbatches)
@@ -98,6 +99,7 @@ class PipelineRank:
         self._form, self._microbatches, self._loss = stages.form, microbatches, loss
         self._losses: list[Any] = []
         score = None if loss is None else self._score
+        self._tied = TiedCopies(stages.tied, stages.devices)
         self._schedule = TableSchedule(self._stages, table, stages.rank_of, microbatches, score)
 
     def parameters(self) -> list[Any]:
@@ -119,6 +121,9 @@ class PipelineRank:
         self, batch: tuple[Any, ...], target: Any = None, *, kwargs: Mapping[str, Any] | None = None
     ) -> PipelineStep:
         """Run the schedule once; gradients are added to those that the model's parameters have.
+
+        Each copy of tied weights gets the sum of the gradients of all copies, so that optimizers of equal
+        settings keep the copies equal.
 
         Parameters
         ----------
@@ -143,8 +148,10 @@ class PipelineRank:
         trains = self._loss is not None
         given: dict[str, Any] = {"target": target} if last and trains else {}
         calls = self._form.tensors(batch, kwargs or {}, self._microbatches) if first else []
+        self._tied.begin()
         with torch.set_grad_enabled(trains):
             results = self._schedule.step(*calls, return_outputs=not trains, **given)
+        self._tied.add_up()
         output = self._form.merged(results) if results is not None else None
         passes = sorted((one for stage in self._stages for one in stage.passes), key=lambda one: one.begin)
         return PipelineStep(output, tuple(self._losses), tuple(passes))

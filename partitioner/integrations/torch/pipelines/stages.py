@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, TypeVar
 
 import torch
@@ -32,10 +31,14 @@ class PipelineStages:
         the model.
     form
         What a call of the model takes and returns.
+    tied
+        For training the parameters that stages on several devices read, each with these devices, which hold
+        copies of it and add up their gradients after each batch.
     """
 
     modules: tuple[Any, ...]
     form: Any
+    tied: tuple[tuple[Any, tuple[str, ...]], ...] = ()
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -65,6 +68,7 @@ def stages_of(
 ) -> PipelineStages:
     """Return the stages of a plan: maximal runs of operators on one device.
 
+    Tied weights that several devices read are copied to each of them, see `PipelineStages.tied`.
     The model is cut at any operator. A tensor that a later stage reads is carried through the stages between.
     A chain gives a stage for each device; a free split gives a device several.
 
@@ -91,8 +95,7 @@ def stages_of(
     WorkloadError
         If an operator of the model is in no node of the graph; if the plan is of another graph, has replicas
         or puts a colour class of the graph on several devices; or, for a graph with a backward pass, if it
-        puts the loss on another device than the last operators, or if stages on different devices read one
-        parameter, naming their modules.
+        puts the loss on another device than the last operators.
     OptionError
         If `args` is no tuple, or `recompute` neither True nor False.
     BackendUnavailable
@@ -100,7 +103,7 @@ def stages_of(
     """
     require_torch()
     from partitioner.integrations.torch.pipelines.program import program_of
-    from partitioner.integrations.torch.pipelines.stages import cut
+    from partitioner.integrations.torch.pipelines.tied_copies import tied_among
 
     if not isinstance(args, tuple | list):
         raise OptionError(f"args = {shown(args)}: must be a tuple of arguments")
@@ -114,10 +117,11 @@ def stages_of(
     device_of = _of_calls(program, homes)
     runs = device_runs(list(program.calls), program.before, device_of, _numbers(program, graph, stage_of))
     if training:
-        flaws = [*_tied(program, device_of), *_loss_elsewhere(program, homes, runs)]
+        flaws = list(_loss_elsewhere(program, homes, runs))
         if flaws:
             raise WorkloadError(flaws)
-    return PipelineStages(cut(program, runs, recompute), program.form)
+    modules = cut(program, runs, recompute)
+    return PipelineStages(modules, program.form, tied_among(modules) if training else ())
 
 
 def _numbers(program: Any, graph: Graph, stage_of: Mapping[Any, int] | None) -> dict[str, int] | None:
@@ -151,25 +155,6 @@ def _of_calls(program: Any, given: Mapping[str, Value]) -> dict[str, Value]:
 
     operator = {node: program.operator[name] for name, node in program.calls.items()}
     return {node.name: value for node, value in of_calls(operator, given).items()}
-
-
-def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:
-    """Yield a flaw for each parameter that is read on several devices, with two modules that read it."""
-    from partitioner.integrations.torch.graphs.operations import module_of
-
-    readers: dict[int, list[tuple[str, str, str]]] = {}
-    own = dict(program.module.named_parameters(remove_duplicate=False))
-    for name, node in program.calls.items():
-        for one in node.all_input_nodes:
-            if one.op == "get_attr" and one.target in own:
-                entry = (str(one.target), module_of(node) or "the model", device_of[name])
-                readers.setdefault(id(own[one.target]), []).append(entry)
-    for entries in readers.values():
-        apart = next(((a, b) for a, b in combinations(entries, 2) if a[2] != b[2]), None)
-        if apart is not None:
-            (path, module, device), (_, other, second) = apart
-            where = f"is read by {module} on {device} and by {other} on {second}"
-            yield Flaw(f"parameter {path}", "", where, "for training all that read it must be on one device")
 
 
 def _loss_elsewhere(program: Any, homes: Mapping[str, str], runs: Sequence[DeviceRun]) -> Iterator[Flaw]:

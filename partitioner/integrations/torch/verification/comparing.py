@@ -11,7 +11,7 @@ from rich.table import Table as TextTable
 from rich.text import Text
 
 from partitioner.base.errors import Flaw, WorkloadError
-from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.evaluation.text.figures import amount, figure
 from partitioner.evaluation.text.tables import figure_table, percentage, render
 from partitioner.integrations.torch.verification.corrections import Corrections
@@ -20,6 +20,7 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.tied_weights import exchanged_once_in
 from partitioner.workload.workload import Workload
 
 AS_IT_IS = Corrections()
@@ -128,6 +129,9 @@ def compare_with_run(
     WorkloadError
         If the run used other devices than the plan.
     """
+    solution = solution_of(plan)
+    if isinstance(solution, PlanRecord):
+        workload = replace(workload, graph=solution.trained(workload.graph))
     few, many = simulated_batches(workload, plan, run, corrections)
     if set(many.devices) != set(run.timeline.devices):
         rule = f"must be those of the plan: {', '.join(many.devices)}"
@@ -156,7 +160,8 @@ def _simulated(
     """Return the predicted timeline, with the memory that a run holds."""
     parts = workload.graph.parts.copy()
     parts[[MEMORY_PARTS.index(name) for name in NOT_HELD]] = 0.0
-    graph = corrections.applied(replace(workload.graph, parts=parts))
+    graph = exchanged_once_in(replace(workload.graph, parts=parts), count)
+    graph = corrections.applied(graph)
     return simulate(
         graph,
         workload.devices,
