@@ -119,7 +119,11 @@ def _with_exchanges(graph: Graph, ways: float, more: float, words: str) -> Graph
         edges = np.flatnonzero((graph.edges == pair).all(axis=1))
         once = ways * nbytes * _time_per_byte(graph, words)
         edge = edges[np.abs(cost[edges] - once).argmin()]
-        cost[edge] = max(cost[edge] + more * once, 0.0)
+        found = max(cost[edge] + more * once, 0.0)
+        others = np.delete(cost, edge)[np.delete(graph.edges[:, 0], edge) == pair[0]]
+        while found in others:  # edges of equal cost out of a node would carry one tensor
+            found = np.nextafter(found, np.inf)
+        cost[edge] = found
     return replace(graph, cost=cost)
 
 

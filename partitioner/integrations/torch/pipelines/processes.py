@@ -19,6 +19,7 @@ from partitioner.base.errors import PartitionerError
 from partitioner.integrations.torch.installed import require_torch
 
 ENVIRONMENT = "env://"  # what torchrun sets
+LEAVING = 0.5  # seconds in which a process that is gone can be seen to be
 
 
 @contextmanager
@@ -111,6 +112,7 @@ def _answers(
 def _require_alive(running: Sequence[BaseProcess]) -> None:
     """Raise if a process was killed, which is why the others failed."""
     for rank, process in enumerate(running):
+        process.join(LEAVING)  # its connections are closed a moment before its end can be read
         if process.exitcode is not None and process.exitcode < 0:
             name = signal.Signals(-process.exitcode).name
             rule = "was killed by" if name != "SIGKILL" else "was killed, as where memory is short, by"

@@ -84,15 +84,14 @@ def test_a_skipped_tensor_is_carried_through_the_stages_between() -> None:
     assert carried
 
 
-def test_tied_weights_apart_are_refused_for_training_and_copied_for_inference() -> None:
-    model, args, graph = captured("gpt", training=True)
-    with pytest.raises(WorkloadError) as error:
-        stages_of(model, args, graph, cut_at(graph, (0.5,), (0, 1)))
-    text = str(error.value)
-    assert "read by tokens on accelerator0 and by head on accelerator1" in text
-    assert "must be on one device" in text
-    model, args, graph = captured("gpt", training=False)
+@pytest.mark.parametrize("training", [True, False])
+def test_tied_weights_apart_are_copied(training: bool) -> None:
+    """For training the stages name them with their devices, since gradients of copies are added up."""
+    model, args, graph = captured("gpt", training=training)
     stages = stages_of(model, args, graph, cut_at(graph, (0.5,), (0, 1)))
+    tied = [(tuple(one.shape), devices) for one, devices in stages.tied]
+    shape = tuple(model.get_parameter("tokens.weight").shape)
+    assert tied == ([(shape, ("accelerator0", "accelerator1"))] if training else [])
     assert torch.equal(one_after_the_other(stages, args)[0], model(*args))
 
 

@@ -26,9 +26,11 @@ def batches(sample: Any) -> list[tuple[Any, Any]]:
     return [(torch.randn(shape).double(), torch.randn(shape).double()) for _ in range(STEPS * BATCHES)]
 
 
-def trained(parameters: Any, step: Any, given: list[tuple[Any, Any]]) -> list[Any]:
-    """Train by Adam, which steps after several batches whose gradients are accumulated; return the losses."""
-    optimizer = torch.optim.Adam(parameters, 0.01)
+def trained(
+    parameters: Any, step: Any, given: list[tuple[Any, Any]], kind: Any = torch.optim.Adam
+) -> list[Any]:
+    """Train by steps after several batches whose gradients are accumulated; return the losses."""
+    optimizer = kind(parameters, 0.01)
     losses = []
     for number, (batch, target) in enumerate(given, 1):
         losses += step(batch, target)
@@ -68,3 +70,45 @@ def test_adam_with_accumulated_gradients(schedule: str, homes: tuple[int, ...]) 
     found = {path: one for _, own in answers for path, one in own.items()}
     for path, one in model.named_parameters():
         assert torch.equal(found[path], one) and not torch.equal(before[path], one), path
+
+
+@pytest.mark.parametrize(
+    ("schedule", "homes"),
+    [
+        ("1f1b", (0, 1)),
+        pytest.param("gpipe", (0, 1, 2), marks=pytest.mark.slow),
+        pytest.param("zb_h1", (0, 1), marks=pytest.mark.slow),
+    ],
+)
+def test_copies_of_tied_weights_are_trained_as_one(schedule: str, homes: tuple[int, ...]) -> None:
+    """Embedding and head share their weights and are on the first and the last device; gradients are sums."""
+    model, args, graph = captured("gpt", training=True)
+    stages = stages_of(model, args, graph, cut_at(graph, (0.5,) if len(homes) == 2 else (0.3, 0.6), homes))
+    assert [devices for _, devices in stages.tied] == [("accelerator0", f"accelerator{homes[-1]}")]
+    descent = torch.optim.SGD  # Adam divides by gradients that are 0 but for rounding
+    torch.manual_seed(1)
+    shape, like = (MICROBATCHES * args[0].shape[0], *args[0].shape[1:]), model(*args)
+    given = [
+        (torch.randint(0, 50, shape), torch.randn(shape[0], *like.shape[1:]).double())
+        for _ in range(STEPS * BATCHES)
+    ]
+
+    def work(_: int) -> Any:
+        rank = PipelineRank(stages, MICROBATCHES, schedule, loss_of)
+        trained(rank.parameters(), lambda batch, target: rank.step((batch,), target).losses, given, descent)
+        own = {id(one) for one in rank.parameters()}
+        return {path: one.detach() for path, one in model.named_parameters() if id(one) in own}
+
+    def plain(batch: Any, target: Any) -> list[Any]:
+        parts = zip(batch.chunk(MICROBATCHES), target.chunk(MICROBATCHES), strict=True)
+        for part, aim in parts:
+            (loss_of(model(part), aim) / MICROBATCHES).backward()
+        return []
+
+    found = in_processes(work, len(homes), seconds=SECONDS)
+    trained(model.parameters(), plain, given, descent)
+    for path, one in model.named_parameters():
+        copies = [own[path] for own in found if path in own]
+        assert len(copies) == (2 if path == "tokens.weight" else 1), path
+        assert all(torch.equal(copies[0], copy) for copy in copies)
+        assert torch.allclose(copies[0], one, rtol=1e-9, atol=1e-12), path
