@@ -120,7 +120,8 @@ def as_trained(graph: Graph, options: Mapping[str, Any]) -> Graph:
     np.float64(1.0)
     """
     found = with_training_states(graph, **states_among(options))
-    schedule, microbatches = options.get("schedule"), options.get("microbatches")
+    schedule: Any = options.get("schedule")
+    microbatches: Any = options.get("microbatches")
     if found.extras.top.get("tied") is None or not is_count(microbatches):
         return found
     once = is_once_a_batch("ring", schedule, microbatches)

@@ -93,7 +93,7 @@ def test_a_note_says_what_tying_costs() -> None:
     devices = pt.Devices.accelerated(3)
     whole = pt.Constraints(whole=("training_ties",))
     for options in ({"tied": "together"}, {"constraints": whole}):
-        plan = pt.solve(DEEP, devices, **options)  # type: ignore[arg-type]
+        plan = pt.solve(DEEP, devices, **options)
         (note,) = [each for each in plan.notes if "all that reads tied weights" in each]
         copied = pt.solve(DEEP, devices, tied="copied")
         assert f"has {copied.value:.6g}, {1 - copied.value / plan.value:.0%} less" in note

@@ -17,7 +17,7 @@ DEVICES = pt.Devices.accelerated(2)
 
 
 def layers(**options: Any) -> list[pt.Layer]:
-    ends = {"parameters": 10e6, "optimizer": 20e6, "shared": {"word": W}} | options
+    ends: dict[str, Any] = {"parameters": 10e6, "optimizer": 20e6, "shared": {"word": W}} | options
     return [
         pt.Layer("first", 1.0, 2.0, output=1e6, **ends),
         pt.Layer("middle", 5.0, 9.0, output=1e6),
