@@ -32,6 +32,7 @@ from partitioner.methods.dp._many_kinds_core import (
 )
 from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.chain import growth_of
+from partitioner.methods.dp import exchange
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
 from partitioner.methods.dp.turned import turned_chain, turned_stages
@@ -310,6 +311,8 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         if self.unit and np.isfinite(self.bound):
             self.bound = float(np.ceil(self.bound / self.unit - EFFORT.unit_slack) * self.unit)
         self.ways = [LevelSearch(each, relaxation, settings) for each in (problem, turned_chain(problem))]
+        free = not pays_for_nets(problem) and int(problem.count.sum()) > 1
+        self.exchange = exchange.KindExchange(problem, settings.seed) if free else None
 
     @property
     def chains(self) -> int:
@@ -332,6 +335,20 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         except Stopped:
             return
 
+    def _exchange(self) -> None:
+        """Exchange kinds of the best chain for about as long as the levels have taken."""
+        search = self.exchange
+        while search is not None and self.stages is not None and not self.over:
+            threshold = self._below(0)
+            due = exchange.EFFORT.moves_a_chain * (self.chains - exchange.EFFORT.first_chains)
+            if search.moves >= due or threshold <= 0:
+                return
+            if self.settings.expired:
+                raise Stopped
+            found = search.attempt(self.stages, threshold)
+            if found is not None:
+                self.linear.offer(*found)
+
     def decide(self, threshold: float, effort: LevelEffort) -> Decision:
         """Return a chain within a threshold; unknown if it is no better than the best one by rounding."""
         answer = self.ways[effort.backwards].find(threshold, effort.width, effort.exact)
@@ -343,9 +360,10 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         return UNKNOWN if value >= self.value else Decision(stages, value, answer.complete)
 
     def ask(self, threshold: float, effort: LevelEffort) -> Decision:
-        """Narrow the bracket by one search, and report the progress."""
+        """Narrow the bracket by one search, report the progress, and exchange kinds."""
         answer = super().ask(threshold, effort)
         self.settings.report_progress("partial chains", self.chains, 0, self.value, self.bound)
+        self._exchange()
         return answer
 
     def _descending(self, later: bool) -> ThresholdRule:
