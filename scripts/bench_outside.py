@@ -1,9 +1,10 @@
 """Solve instances of other fields whose optima are known, and compare values, bounds and seconds.
 
-Sets: salbp (line balancing, SALBP-2), alwabp (a kind of device for every worker), makespan (task graphs with
-transfers on equal processors), branching (networks with wide branchings; optima are not known). Every set has
-tables and a summary line. Exit code: 0; 1 if a run has no plan, or a value or a bound that cannot be true;
-2 if a file is missing or nothing is selected; 130 if interrupted.
+Sets: salbp (line balancing, SALBP-2), alwabp (a kind of device for every worker), workers (random ones of 70
+and 75 tasks; optima are not known), makespan (task graphs with transfers on equal processors), branching
+(networks with wide branchings; optima are not known). Every set has tables and a summary line. Exit code: 0;
+1 if a run has no plan, or a value or a bound that cannot be true; 2 if a file is missing or nothing is
+selected; 130 if interrupted.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import partitioner as pt
-from outside_bench.task_files import line_balancing, worker_assignment
+from outside_bench.task_files import line_balancing, random_workers, worker_assignment
 
 WORKLOADS = Path("..", "workloads", "branching")  # from the folder of benchmarks
 UNIT_TRANSFERS = pt.Transfers(slope=1.0, intercept=0.0)
@@ -72,6 +73,19 @@ def worker_cases(folder: Path) -> Iterator[Case]:
         )
 
 
+def random_worker_cases(folder: Path) -> Iterator[Case]:
+    """Yield random assignments of 70 or 75 tasks to 10 to 19 workers, whose optima are not known."""
+    lines = (("TONGE70", 10), ("TONGE70", 17), ("WEE-MAG", 11), ("WEE-MAG", 19))
+    for seed, ((name, workers), unlike, cannot) in enumerate(product(lines, (False, True), (0.1, 0.2))):
+        yield Case(
+            f"Random workers, {name}",
+            f"{name} {workers} {'1..t' if not unlike else 't..3t'} {cannot:.0%}",
+            math.nan,
+            math.nan,
+            partial(random_workers, folder / "salbp" / f"{name}.IN2", workers, unlike, cannot, seed),
+        )
+
+
 def task_graph_cases(folder: Path) -> Iterator[Case]:
     """Yield the task graphs with transfers, to be scheduled on equal processors."""
     lines = (folder / "makespan" / "task_graphs.jsonl").read_text(encoding="utf-8").splitlines()
@@ -91,6 +105,7 @@ def branching_cases(folder: Path) -> Iterator[Case]:
 SETS = {
     "salbp": line_cases,
     "alwabp": worker_cases,
+    "workers": random_worker_cases,
     "makespan": task_graph_cases,
     "branching": branching_cases,
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 import partitioner as pt
 
 Edges = list[tuple[int, int]]
@@ -34,6 +36,26 @@ def worker_assignment(file: Path) -> pt.Workload:
     words = [word for line in lines[tasks + 1 :] for word in line]
     graph = pt.Graph.from_arrays(times, _edges(words), allowed=allowed)
     return pt.Workload(graph, pt.Devices(tuple(pt.DeviceKind(name, 1) for name in times)))
+
+
+def random_workers(file: Path, workers: int, unlike: bool, cannot: float, seed: int) -> pt.Workload:
+    """Return the tasks of an IN2 file with random whole times t for every worker.
+
+    Times are from 1 to the file's time, or from it to three times that if workers are `unlike`; a worker
+    cannot do a task with the probability `cannot`.
+    """
+    line, random = line_balancing(file, 1).graph, np.random.default_rng(seed)
+    mean = line.time[0].astype(int)
+    low, high = (mean, 3 * mean) if unlike else (np.ones_like(mean), mean)
+    times = random.integers(low, high + 1, (workers, len(mean))).astype(float)
+    can = random.random(times.shape) >= cannot
+    can[random.integers(workers, size=len(mean)), np.arange(len(mean))] |= ~can.any(axis=0)
+    names = [f"worker {worker}" for worker in range(workers)]
+    kinds = tuple(pt.DeviceKind(name, 1) for name in names)
+    graph = pt.Graph.from_arrays(
+        dict(zip(names, times, strict=True)), line.edges.tolist(), allowed=dict(zip(names, can, strict=True))
+    )
+    return pt.Workload(graph, pt.Devices(kinds))
 
 
 def _edges(words: list[str]) -> Edges:

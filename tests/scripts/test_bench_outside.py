@@ -10,6 +10,7 @@ import pytest
 from bench_outside import FOLDER, main
 from outside_bench.cases import SETS, Case
 from outside_bench.runs import Run, run
+from outside_bench.task_files import random_workers
 from outside_bench.writing import as_markdown, as_text, summary
 
 from tests.instances import document
@@ -50,6 +51,12 @@ def test_files_are_read_as_they_are_meant(folder: Path) -> None:
     assert workers.graph.allowed.tolist() == [[True, True], [False, True]]
     assert [kind.count for kind in workers.devices.kinds] == [1, 1]
     assert workers.graph.edges.tolist() == [[0, 1]]
+    file = folder / "salbp" / "TINY.IN2"
+    low, high = (random_workers(file, 5, unlike, 0.5, seed=1).graph for unlike in (False, True))
+    assert (low.time <= [4.0, 3.0, 2.0]).all() and (low.time >= 1).all()
+    assert (high.time <= [12.0, 9.0, 6.0]).all() and (high.time >= [4.0, 3.0, 2.0]).all()
+    assert low.allowed.any(axis=0).all() and not low.allowed.all()
+    assert high.edges.tolist() == line.graph.edges.tolist()
     tasks = case_of("makespan", folder).load()
     assert tasks.graph.cost.tolist() == [5.0]
 
@@ -109,6 +116,6 @@ def test_all_instances_of_the_shared_folder_are_found() -> None:
         pytest.skip(f"the outside benchmarks are not here: no folder {FOLDER}")
     cases = {name: list(read(FOLDER)) for name, read in SETS.items()}
     counts = {name: len(found) for name, found in cases.items()}
-    assert counts == {"salbp": 302, "alwabp": 160, "makespan": 263, "branching": 12}
+    assert counts == {"salbp": 302, "alwabp": 160, "workers": 16, "makespan": 263, "branching": 12}
     assert all(len({case.name for case in found}) == len(found) for found in cases.values())
     assert sum("at most" in case.table for case in cases["salbp"]) == 139

@@ -10,8 +10,9 @@ of 1, 2 and 3 on a fast device and one that takes twice as long: {1, 2} on the f
 one have an excess of 1/5 at threshold 5; exchanged kinds have 1/5 as well, and {1} and {2, 3} have none.
 
 A search that begins with the first stage decides about the kinds of early stages before it knows what is left
-for the others; this one changes them later. Of 16 random assignments of 70 to 75 tasks to 10 to 19 workers,
-it has better values on 11 in 20 s than the search by levels alone, and worse ones on none.
+for the others; this one changes them later. On 32 random assignments of 70 and 75 tasks to 10 to 19 workers,
+it has better values in 20 s than the search by levels alone on 18, by up to 23 %, and a worse one on 1, by
+1 %.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class ExchangeEffort:
         Attempts from one chain without a better value before a new one begins; a quarter is worse on two of
         the seven and better on one.
     first_chains, moves_a_chain
-        Partial chains of the search by levels before the first exchange, fewer than which prove the optimum of
-        most assignments of 25 to 28 tasks; and the moves for each further one, which take about as long.
+        Partial chains of the search by levels before the first exchange, fewer than which prove the optimum
+        of most assignments of 25 to 28 tasks; and the moves for each further one, which take about as long.
     """
 
     moves_each: int = 40

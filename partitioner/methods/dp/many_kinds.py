@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp import exchange
 from partitioner.methods.dp._many_kinds_core import (
     BITS,
     REST,
@@ -32,7 +33,6 @@ from partitioner.methods.dp._many_kinds_core import (
 )
 from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.chain import growth_of
-from partitioner.methods.dp import exchange
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
 from partitioner.methods.dp.turned import turned_chain, turned_stages
