@@ -97,6 +97,7 @@ def _others() -> list[SmallCall]:
         _solve(*with_alternatives(), "batch", {"microbatches": 2}),
         _follow_nothing,
         _extend_nothing,
+        _exchange_kinds,
     ]
 
 
@@ -120,6 +121,18 @@ def _extend_nothing() -> None:
     enter_root(pool, at, 1.0, 1)
     extend(stages, counts, DevicePrices(np.ones(1), 1.0, ones), pool, at, 1, 1)
     refill(pool.grown(), 1)
+
+
+def _exchange_kinds() -> None:
+    """Compile the kernel of the exchanges of kinds, which run only after many partial chains."""
+    from partitioner.methods.dp.exchange import KindExchange
+    from partitioner.methods.method import Part
+    from partitioner.problem.contract import contract
+    from partitioner.problem.variants import ChainProblem
+
+    problem = contract(*different_devices(2))
+    assert isinstance(problem, ChainProblem)
+    KindExchange(problem, 0).attempt([Part(0, np.arange(problem.n))], 1.0)
 
 
 # Tiny workloads whose solves compile kernels.
