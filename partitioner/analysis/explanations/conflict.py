@@ -17,8 +17,9 @@ from rich.text import Text
 from partitioner.analysis.explanations.conflict_demands import (
     MEMORY,
     NUMBER,
-    Demanded,
+    Asked,
     NamedDemand,
+    constraints_in,
     demands_in,
     without_links,
 )
@@ -159,14 +160,14 @@ def conflicting_demands(
     search = _ConflictSearch(
         graph,
         objective,
-        Demanded(without_links(devices), options),
+        {"devices": without_links(devices), **options},
         Clock(math.inf if time_limit is None else time_limit),
         Interruption(stop),
         on_progress,
     )
     with search.interruption:
         try:
-            return Conflict((), True, (), search.solved(Demanded(devices, options), "all demands"))
+            return Conflict((), True, (), search.solved({"devices": devices, **options}, "all demands"))
         except InfeasibleError:
             return search.run()
 
@@ -192,7 +193,7 @@ class _ConflictSearch:
         self,
         graph: Graph,
         objective: str,
-        asked: Demanded,
+        asked: Asked,
         clock: Clock,
         interruption: Interruption,
         report: Callable[[Progress], None] | None,
@@ -225,19 +226,18 @@ class _ConflictSearch:
             return None
         return True
 
-    def solved(self, asked: Demanded, words: str) -> Plan:
+    def solved(self, asked: Asked, words: str) -> Plan:
         """Return any plan under what is demanded."""
         left, report = self.clock.left, self.report
         seconds = None if math.isinf(left) else max(SHARE, SHARE * left)
         return solve(
             self.graph,
-            asked.devices,
-            self.objective,
+            objective=self.objective,
             time_limit=seconds,
             gap=ANY_PLAN,
             stop=self.interruption,
             on_progress=report and (lambda told: report(replace(told, phase=f"{words}, {told.phase}"))),
-            **asked.options,
+            **asked,
         )
 
 
@@ -249,7 +249,7 @@ LEAST = 0.5  # seconds for an answer
 def remedies_of(
     graph: Graph,
     objective: str,
-    asked: Demanded,
+    asked: Asked,
     demands: Sequence[NamedDemand],
     clock: Clock,
     interruption: Interruption,
@@ -267,9 +267,9 @@ def remedies_of(
             yield ANSWERS[demand.what](graph, asked, demand, given)
 
 
-def _more_memory(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
-    found = least_memory(graph, asked.devices, **given, **asked.options)
-    held = kind_in_question(asked.devices, demand.kind).memory or 0.0
+def _more_memory(graph: Graph, asked: Asked, demand: NamedDemand, given: Mapping[str, Any]) -> str:
+    found = least_memory(graph, **given, **asked)
+    held = kind_in_question(asked["devices"], demand.kind).memory or 0.0
     proof = "less is proven not to suffice" if found.proven else f"at least {memory(found.bound)} are needed"
     return (
         f"With {memory(found.memory)} of memory for each device of kind {demand.kind} in place of "
@@ -277,15 +277,15 @@ def _more_memory(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapp
     )
 
 
-def _more_devices(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
+def _more_devices(graph: Graph, asked: Asked, demand: NamedDemand, given: Mapping[str, Any]) -> str:
     """Return the fewest devices with a plan; raise if all must be used and that number has none."""
     many = demand.drop(asked)
-    found = fewest_devices(graph, many.devices, None, **given, **many.options)
-    had = kind_in_question(asked.devices, demand.kind).count
-    if asked.constraints.use_all_devices:  # the pool above need not be used up
-        exact = with_count(asked.devices, demand.kind, found.count)
+    found = fewest_devices(graph, **given, **many)
+    had = kind_in_question(asked["devices"], demand.kind).count
+    if constraints_in(asked).use_all_devices:  # the pool above need not be used up
+        exact = with_count(asked["devices"], demand.kind, found.count)
         limits = {name: given[name] for name in ("objective", "time_limit", "stop")}
-        solve(graph, exact, gap=ANY_PLAN, **limits, **asked.options)
+        solve(graph, gap=ANY_PLAN, **limits, **{**asked, "devices": exact})
     proof = "fewer are proven not to suffice" if found.proven else f"at least {found.bound} are needed"
     return f"With {found.count} devices of kind {demand.kind} in place of {had} there is a plan; {proof}."
 

@@ -17,21 +17,7 @@ from partitioner.workload.graph import Graph
 MEMORY, NUMBER, OTHER = "memory", "number", "other"
 
 
-@dataclass(frozen=True, eq=False)
-class Demanded:
-    """The devices and the options of :func:`partitioner.solve` in which demands are."""
-
-    devices: Devices
-    options: Mapping[str, Any]
-
-    def with_options(self, **changed: Any) -> Demanded:
-        """Return the same with other options."""
-        return replace(self, options={**self.options, **changed})
-
-    @property
-    def constraints(self) -> Constraints:
-        """The constraints."""
-        return self.options.get("constraints") or NONE
+Asked = Mapping[str, Any]  # the keywords of :func:`partitioner.solve` in which demands are, its devices too
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +29,7 @@ class NamedDemand:
     words
         The demand in words.
     drop
-        Returns what is demanded without it.
+        Returns the keywords without it.
     what
         ``"memory"`` or ``"number"`` for the memory or the number of devices of a kind; else ``"other"``.
     kind
@@ -51,18 +37,28 @@ class NamedDemand:
     """
 
     words: str
-    drop: Callable[[Demanded], Demanded]
+    drop: Callable[[Asked], Asked]
     what: str = OTHER
     kind: str = ""
 
 
-def demands_in(graph: Graph, asked: Demanded) -> list[NamedDemand]:
+def demands_in(graph: Graph, asked: Asked) -> list[NamedDemand]:
     """Return all demands of a question; links are left out, since they rule out no plan."""
     return [
-        *(each for kind in asked.devices.kinds if kind.count for each in _of_kind(graph, asked, kind.name)),
+        *(
+            each
+            for kind in asked["devices"].kinds
+            if kind.count
+            for each in _of_kind(graph, asked, kind.name)
+        ),
         *_of_constraints(asked),
         *_of_options(asked),
     ]
+
+
+def constraints_in(asked: Asked) -> Constraints:
+    """Return the constraints among the keywords."""
+    return asked.get("constraints") or NONE
 
 
 def without_links(devices: Devices) -> Devices:
@@ -70,8 +66,8 @@ def without_links(devices: Devices) -> Devices:
     return replace(devices, levels=(), groups=(), links=())
 
 
-def _of_kind(graph: Graph, asked: Demanded, name: str) -> Iterator[NamedDemand]:
-    kind = next(kind for kind in asked.devices.kinds if kind.name == name)
+def _of_kind(graph: Graph, asked: Asked, name: str) -> Iterator[NamedDemand]:
+    kind = next(kind for kind in asked["devices"].kinds if kind.name == name)
     if kind.memory is not None:
         words = f"the memory of each device of kind {name} ({memory(kind.memory)})"
         yield NamedDemand(words, lambda one: _unlimited(one, name), MEMORY, name)
@@ -79,34 +75,34 @@ def _of_kind(graph: Graph, asked: Demanded, name: str) -> Iterator[NamedDemand]:
     yield NamedDemand(words, lambda one: _any_number(one, name, len(graph)), NUMBER, name)
 
 
-def _unlimited(asked: Demanded, name: str) -> Demanded:
-    return replace(asked, devices=with_memory(asked.devices, name, None))
+def _unlimited(asked: Asked, name: str) -> Asked:
+    return {**asked, "devices": with_memory(asked["devices"], name, None)}
 
 
-def _any_number(asked: Demanded, name: str, nodes: int) -> Demanded:
+def _any_number(asked: Asked, name: str, nodes: int) -> Asked:
     """Return what is demanded with as many devices as a plan can use, of which it need not use all."""
     kinds = tuple(
         replace(kind, count=min(MAX_COUNT, max(kind.count, nodes))) if kind.name == name else kind
-        for kind in asked.devices.kinds
+        for kind in asked["devices"].kinds
     )
-    fewer = replace(asked.constraints, use_all_devices=False)
-    return replace(asked, devices=replace(asked.devices, kinds=kinds)).with_options(constraints=fewer)
+    fewer = replace(constraints_in(asked), use_all_devices=False)
+    return {**asked, "devices": replace(asked["devices"], kinds=kinds), "constraints": fewer}
 
 
-def _of_constraints(asked: Demanded) -> Iterator[NamedDemand]:
-    for words, _ in without_one(asked.constraints):
+def _of_constraints(asked: Asked) -> Iterator[NamedDemand]:
+    for words, _ in without_one(constraints_in(asked)):
         yield NamedDemand(words, lambda one, words=words: _without(one, words))  # type: ignore[misc]
 
 
-def _without(asked: Demanded, dropped: str) -> Demanded:
-    fewer = [rest for words, rest in without_one(asked.constraints) if words == dropped]
-    return asked.with_options(constraints=fewer[0]) if fewer else asked
+def _without(asked: Asked, dropped: str) -> Asked:
+    fewer = [rest for words, rest in without_one(constraints_in(asked)) if words == dropped]
+    return {**asked, "constraints": fewer[0]} if fewer else asked
 
 
-def _of_options(asked: Demanded) -> Iterator[NamedDemand]:
-    if asked.options.get("schedule") is not None:
-        words = f"schedule = {asked.options['schedule']!r}"
-        yield NamedDemand(words, lambda one: one.with_options(schedule=None, virtual_stages=None))
-    if asked.options.get("granularity") == "layer":
+def _of_options(asked: Asked) -> Iterator[NamedDemand]:
+    if asked.get("schedule") is not None:
+        words = f"schedule = {asked['schedule']!r}"
+        yield NamedDemand(words, lambda one: {**one, "schedule": None, "virtual_stages": None})
+    if asked.get("granularity") == "layer":
         words = "granularity = 'layer'"
-        yield NamedDemand(words, lambda one: one.with_options(granularity="operator"))
+        yield NamedDemand(words, lambda one: {**one, "granularity": "operator"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -24,6 +24,23 @@ class PooledKind:
     count: int
     memory: float
     node: int
+
+
+def unused_in(pool: Iterable[PooledKind], used: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return how many GPUs of each kind no pipeline uses; kinds without any are left out.
+
+    Parameters
+    ----------
+    pool
+        The kinds of GPUs.
+    used
+        How many GPUs of each kind each of the pipelines uses, with its copies.
+    """
+    left = {kind.name: kind.count for kind in pool}
+    for counts in used:
+        for name, count in counts.items():
+            left[name] -= count
+    return {name: count for name, count in left.items() if count}
 
 
 @dataclass(frozen=True)

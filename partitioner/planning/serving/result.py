@@ -11,7 +11,7 @@ from rich.text import Text
 
 from partitioner.base.markup import html_table
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
-from partitioner.planning.pools.pool import PooledKind
+from partitioner.planning.pools.pool import PooledKind, unused_in
 from partitioner.planning.serving.costs import ServingLoad
 from partitioner.planning.serving.pipelines import ServingPipeline
 
@@ -60,11 +60,7 @@ class ServingRow:
 
     def unused(self, pool: tuple[PooledKind, ...]) -> dict[str, int]:
         """Return how many GPUs of each kind have no part in it; kinds without any are left out."""
-        left = {kind.name: kind.count for kind in pool}
-        for pipeline in self.pipelines:
-            for name, count in pipeline.used.items():
-                left[name] -= count
-        return {name: count for name, count in left.items() if count}
+        return unused_in(pool, (pipeline.used for pipeline in self.pipelines))
 
 
 @dataclass(frozen=True, eq=False)
