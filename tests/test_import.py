@@ -126,3 +126,8 @@ def test_ctrl_c_while_a_class_is_made_is_one_too(
         assert said == "partitioner: interrupted\n"
     else:
         assert not isinstance(ended.value, SystemExit) and said == ""
+
+
+def test_pictures_are_imported_by_their_public_name() -> None:
+    """What the manual imports from ``partitioner.plots`` is what draws, and loads matplotlib only then."""
+    assert modules_after("from partitioner.plots import plot_graph, plot_sweep").isdisjoint(HEAVY)
