@@ -1,8 +1,9 @@
 """Published measurements compared with predictions from config and layout: training, memory, serving.
 
 Every row of ``published.json`` is predicted by the library alone: the layers of the config as one of the
-devices that divide them sees them, equal numbers of blocks in each stage, and the schedule of the run. Rows
-that do not say enough are listed with the reason. Exit code: 0.
+devices that divide them sees them, equal numbers of blocks in each stage, and the schedule of the run, and so
+are Sailor's runs on unlike GPUs, which lie beside it. Rows that do not say enough are listed with the reason.
+Exit code: 0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grids import markdown_grid, text_grid
-from published_bench import memory, sailor, serving, training
+from published_bench import memory, sailor, serving, training, unlike
 from published_bench.rows import Row, read_rows
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -79,7 +80,12 @@ def summary(lines: Sequence[Line]) -> Iterator[tuple[str, str, str, str]]:
 def all_lines(shared: Path, beginnings: tuple[str, ...] = ("",)) -> list[Line]:
     """Return the lines of all rows whose ids begin in one of some ways."""
     rows = [row for row in read_rows(shared / ROWS) if row.name.startswith(beginnings)]
-    return [line for row in rows for line in lines_of(row, shared / "benchmarks")]
+    benchmarks = shared / "benchmarks"
+    lines = [line for row in rows for line in lines_of(row, benchmarks)]
+    if not (benchmarks / unlike.TIMES).exists():
+        return lines
+    others = (Line(*each) for each in unlike.lines(benchmarks))
+    return [*lines, *(line for line in others if line.name.startswith(beginnings))]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
