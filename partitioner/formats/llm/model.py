@@ -25,6 +25,7 @@ from partitioner.formats.llm.operators import (
     Operators,
     TokenRun,
     block_operators,
+    expert_parameters,
     lookup,
     loss,
     norm,
@@ -217,7 +218,8 @@ def _layer(
         own = exchanges_of_block(block, outer, run, setting.parallelism, numbers)
     computed = pass_times(operators, setting, block, outer, stored / count if count else 0.0)
     times, *told = _times(computed, setting, stored, count, own)
-    kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored)
+    routed = 0.0 if block is None else expert_parameters(block.network, outer) / count
+    kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored, routed)
     return Layer(
         name,
         forward=times.forward,
@@ -263,18 +265,19 @@ def _beside(computed: float, exchanged: float) -> float:
     return max(exchanged, computed + OCCUPIED * exchanged)
 
 
-def _states(count: float, setting: Setting, stored: float) -> States:
+def _states(count: float, setting: Setting, stored: float, routed: float = 0.0) -> States:
     """Return the bytes that a device holds of `count` parameters, of `stored` bytes, and of their states.
 
     Parameters that replicas divide among them are gathered while the layer runs, and so are their gradients.
+    The share `routed` of them, those of experts that devices divide, has fewer replicas by that degree.
     """
     numbers, parallelism = setting.numbers, setting.parallelism
     gradients = count * numbers.gradients * setting.training
     whole = (stored + gradients) * (parallelism.share(zero=3) > 1)
     return States(
-        stored / parallelism.share(zero=3),
-        gradients / parallelism.share(zero=2),
-        count * numbers.optimizer / parallelism.share(zero=1),
+        stored * parallelism.held(3, routed),
+        gradients * parallelism.held(2, routed),
+        count * numbers.optimizer * parallelism.held(1, routed),
         whole,
     )
 

@@ -211,6 +211,14 @@ def dense_operators(network: Dense, hidden: int, tokens: float, between: float |
     return [up, activation, product(tokens, network.width, hidden, network.bias)]
 
 
+def expert_parameters(network: Dense | Experts, hidden: int) -> float:
+    """Return the parameters of the experts that a device holds, without shared ones and the router."""
+    if isinstance(network, Dense):
+        return 0.0
+    each = dense_operators(Dense(network.width, bias=network.bias), hidden, 0.0)
+    return network.count / network.over * sum(one.parameters for one in each)
+
+
 def expert_operators(experts: Experts, hidden: int, tokens: float, between: float | None = None) -> Operators:
     """Return the operators of a mixture of experts under uniform routing.
 

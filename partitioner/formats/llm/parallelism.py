@@ -122,6 +122,19 @@ class Parallelism:
         """Among how many replicas a state is divided that `zero` divides from this number on."""
         return self.data_parallel if self.zero >= zero else 1
 
+    def held(self, zero: int, routed: float = 0.0) -> float:
+        """Return the part that a replica holds of a state that `zero` divides from this number on.
+
+        The share `routed` of it belongs to experts that devices divide, so that fewer replicas hold them.
+
+        Examples
+        --------
+        >>> Parallelism(data_parallel=4, expert_parallel=2, zero=1).held(1, routed=1.0)
+        0.5
+        """
+        shares = self.share(zero)
+        return (1 - routed) / shares + routed / max(1.0, shares / self.expert_parallel)
+
 
 def one_share(decoder: Decoder, parallelism: Parallelism) -> Decoder:
     """Return the decoder as one of the devices sees it: with its heads, its width, vocabulary and experts.

@@ -12,7 +12,7 @@ import numpy as np
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of, parallelism_of
 from partitioner.formats.llm.model import Setting, layers_of
-from partitioner.formats.llm.operators import TokenRun
+from partitioner.formats.llm.operators import TokenRun, expert_parameters
 from partitioner.formats.llm.parallelism import one_share
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.workload.graph import Floats
@@ -86,7 +86,7 @@ class ModelCosts:
             if layout.zero == 0 or gathers:
                 self._known[key] = self._computed(layout)
             else:
-                self._known[key] = _divided(self.layers(replace(layout, zero=0)), layout.zero, shares)
+                self._known[key] = self._divided(layout)
         return self._known[key]
 
     @cached_property
@@ -146,6 +146,17 @@ class ModelCosts:
             run, device, self.dtype, None, True, numbers, network, once, parallelism, server=self.cluster.node
         )
 
+    def _divided(self, layout: ClusterLayout) -> LayerCosts:
+        """Return the costs of all layers without ZeRO, with their states divided."""
+        whole, setting = self.layers(replace(layout, zero=0)), self._setting(layout)
+        routed = np.zeros(len(whole.gradients))
+        blocks = one_share(self.decoder, setting.parallelism).blocks
+        own = [expert_parameters(block.network, self.decoder.hidden) for block in blocks]
+        at = slice(self.first_block, self.first_block + len(own))
+        routed[at] = np.array(own) * setting.numbers.gradients / whole.gradients[at]
+        held = [np.array([setting.parallelism.held(zero, float(r)) for r in routed]) for zero in (1, 2)]
+        return whole._replace(gradients=whole.gradients * held[1], optimizer=whole.optimizer * held[0])
+
     def _computed(self, layout: ClusterLayout) -> LayerCosts:
         """Return the costs of all layers."""
         setting = self._setting(layout)
@@ -156,12 +167,6 @@ def _arrays(layers: Sequence[Layer]) -> LayerCosts:
     return LayerCosts(
         *(np.array([getattr(layer, name) or 0.0 for layer in layers], float) for name in FIELDS)
     )
-
-
-def _divided(costs: LayerCosts, zero: int, shares: int) -> LayerCosts:
-    """Return the costs if `shares` replicas divide the optimizer's state, with `zero` = 2 gradients too."""
-    gradients = costs.gradients / shares if zero > 1 else costs.gradients
-    return costs._replace(gradients=gradients, optimizer=costs.optimizer / shares)
 
 
 def summed(costs: LayerCosts, borders: Sequence[int]) -> LayerCosts:

@@ -1,11 +1,13 @@
-"""The search finds the layouts that simulating all would find, and no bound is above a simulated time."""
+"""The search finds what simulating all layouts finds, bounds and memory are true by other counts of them."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from partitioner.planning.layouts.least_time import least_time
-from tests.planning.layouts.cases import random_search
+from tests.planning.layouts.cases import random_config, random_search
+from tests.planning.layouts.memory_oracle import memory
 
 TOLERANCE = 1 + 1e-9
 
@@ -16,6 +18,10 @@ def agree(seed: int) -> bool:
     layouts = list(space)
     assert len(layouts) == len(set(layouts))
     runs = [search.run_of(layout) for layout in layouts]
+    config = random_config(np.random.default_rng(seed))
+    for run in runs:
+        needed = memory(config, run.layout, search.costs.sequence, search.global_batch, run.borders)
+        assert needed is None or run.memory.max() == pytest.approx(needed, rel=1e-9), run.layout
     fitting = [run for run in runs if run.fits]
     for run in fitting:
         assert run.bound <= run.simulated[0] * TOLERANCE, run.layout
