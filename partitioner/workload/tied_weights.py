@@ -14,12 +14,15 @@ ring of r would cost 2 (r - 1) / r of it for each device.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.device_validation import is_amount
 from partitioner.workload.extras import TIES, Extras
 from partitioner.workload.graph import Floats, Graph
 from partitioner.workload.graph_edits import bytes_per_time, with_classes_joined
@@ -30,8 +33,32 @@ HELD = MEMORY_PARTS[:3]  # parameters, gradients, state of the optimizer
 
 
 def has_ties(graph: Graph) -> bool:
-    """Whether a graph for training says what its tied weights take."""
-    return TIES in graph.extras.top and bool(graph.backward.any())
+    """Whether a graph for training says what its tied weights take; what a file says may be anything.
+
+    Examples
+    --------
+    >>> has_ties(Graph.from_arrays({"gpu": [1.0]}, backward=True, extras=Extras({"ties": 3})))
+    False
+    """
+    top = graph.extras.top
+    ties, edges = top.get(TIES), {tuple(pair) for pair in graph.edges.tolist()}
+    if not (isinstance(ties, Mapping) and graph.backward.any() and is_count(top.get("microbatches", 1))):
+        return False
+    copies, exchanges = ties.get("copies"), ties.get("exchanges")
+    if not (isinstance(copies, list) and isinstance(exchanges, list) and "counted" in ties):
+        return False
+    held = all(_is_row(graph, row, 1, len(HELD)) for row in copies)
+    if not held or not all(_is_row(graph, row, 2, 1) for row in exchanges):
+        return False
+    return all((graph.position[row[0]], graph.position[row[1]]) in edges for row in exchanges)
+
+
+def _is_row(graph: Graph, row: object, names: int, amounts: int) -> bool:
+    """Whether a row of a file is a list of ids of nodes, and numbers that are not negative."""
+    if not isinstance(row, list) or len(row) != names + amounts:
+        return False
+    known = all(isinstance(name, int | str) and name in graph.position for name in row[:names])
+    return known and all(is_amount(each) for each in row[names:])
 
 
 def with_tied_weights(graph: Graph, tied: str) -> Graph:
@@ -84,10 +111,9 @@ def exchanged_once_in(graph: Graph, microbatches: int) -> Graph:
     np.float64(0.5)
     """
     top = graph.extras.top
-    before = float(top.get("microbatches", 1))
-    if not has_ties(graph) or before == microbatches:
+    if not has_ties(graph) or top.get("microbatches", 1) == microbatches:
         return graph
-    ways = 2.0 if top.get("tied") == COPIED else 1.0
+    ways, before = (2.0 if top.get("tied") == COPIED else 1.0), float(top.get("microbatches", 1))
     found = _with_exchanges(graph, ways, before / microbatches - 1, f"microbatches = {microbatches}")
     extras = Extras({**top, "microbatches": microbatches}, graph.extras.nodes, graph.extras.edges)
     return replace(found, extras=extras)

@@ -16,6 +16,7 @@ from partitioner.integrations.torch.verification import compare_with_run, measur
 
 MICROBATCHES = 2
 TOLERANCE = 1e-5
+COPIES: dict[str, Any] = {"tied": "copied"}
 SPEED: dict[str, Any] = {"device": "A100-40", "bandwidth": 1e9, "efficiency": 0.01}
 
 
@@ -50,9 +51,8 @@ class Zoo:
         self.plans = {}
         for graph in (self.forward, self.both):
             for count in (2, 4):
-                whole = pt.Constraints(whole=("training_ties",))
-                devices = pt.Devices.accelerated(count)
-                plan = pt.solve(graph, devices, split="chain", constraints=whole, time_limit=3)
+                devices, copies = pt.Devices.accelerated(count), COPIES if graph is self.both else {}
+                plan = pt.solve(graph, devices, split="chain", time_limit=3, **copies)
                 self.plans[graph is self.both, count] = plan
         return ", ".join(f"{plan.gap:.0%}" for plan in self.plans.values())
 
@@ -95,10 +95,9 @@ class Zoo:
         workload = profile(
             call.model, call.args, call.kwargs, bandwidth=1e9, training=True, **self.scored, time_limit=0.5
         )
-        whole = pt.Constraints(whole=("training_ties",))
         devices = pt.Devices.accelerated(2)
         workload = pt.Workload(workload.graph, devices)
-        plan = pt.solve(workload.graph, devices, split="chain", constraints=whole, time_limit=3)
+        plan = pt.solve(workload.graph, devices, split="chain", time_limit=3, **COPIES)
         stages = stages_of(call.model, call.args, workload.graph, plan, kwargs=call.kwargs)
         run = measure_pipeline(
             stages,

@@ -112,3 +112,26 @@ def test_what_cannot_be_done_is_refused() -> None:
     served = pt.Graph.chain(layers(), bandwidth=1e9, training=False)
     with pytest.raises(pt.OptionError, match="is for training"):
         pt.with_training_states(served, tied="copied")
+
+
+@pytest.mark.parametrize(
+    "ties",
+    [
+        3,
+        {},
+        {"counted": True, "copies": [], "exchanges": [["last", "first", 1.0]]},
+        {"counted": True, "copies": [["no", 1.0, 1.0, 1.0]], "exchanges": []},
+        {"counted": True, "copies": [["last", 1.0]], "exchanges": []},
+        {"counted": True, "copies": [["last", -1.0, 0.0, 0.0]], "exchanges": [[]]},
+        {"counted": True, "copies": {}, "exchanges": None},
+        {"counted": True, "copies": [[["last"], 1.0, 1.0, 1.0]], "exchanges": []},
+    ],
+)
+def test_a_file_may_say_anything_of_ties(ties: Any) -> None:
+    graph = pt.Graph.chain(layers(), bandwidth=1e9)
+    extras = type(graph.extras)({**graph.extras.top, "ties": ties}, graph.extras.nodes)
+    broken = pt.Graph(**{**vars(graph), "extras": extras})
+    assert exchanged_once_in(broken, 4) is broken
+    with pytest.raises(pt.OptionError, match="does not say what its tied weights take"):
+        pt.with_training_states(broken, tied="copied")
+    assert pt.solve(broken, DEVICES, constraints=pt.Constraints(whole=("ties",))).value > 0
