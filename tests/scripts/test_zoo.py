@@ -29,6 +29,8 @@ TRIED = (
     "T5",
     "Whisper",
     "CLIP",
+    "OPT",
+    "DistilBERT",
 )
 
 
