@@ -11,7 +11,8 @@ import numpy as np
 from partitioner.methods.dp.lattice import Lattice, ideal_lattice
 from partitioner.methods.dp.linear import EFFORT as ORDERS
 from partitioner.methods.dp.linear import Chain, LinearSearch, ideal_bytes, refined
-from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, StageLayout
+from partitioner.methods.local_search.rounds import EFFORT as ANNEALING
+from partitioner.methods.local_search.rounds import LocalSearch, StageLayout
 from partitioner.methods.method import Part, Settings, meets
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import ChainProblem
@@ -207,7 +208,7 @@ class ChainImprovement(Generic[Chain]):
             return
         effort = linear.problem.n * EFFORT.growth**number
         if self.annealing.is_affordable:
-            moves = SHIFTS_PER_NODE * effort
+            moves = ANNEALING.shifts * effort
             found = self.annealing.run(linear.stages, linear.bound, moves, linear.settings)
             if found is not None:
                 linear.offer(*found)

@@ -16,7 +16,8 @@ from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.descent import PROGRESS
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, PartLayout
+from partitioner.methods.local_search.rounds import EFFORT as ANNEALING
+from partitioner.methods.local_search.rounds import LocalSearch, PartLayout
 from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
 from partitioner.methods.solvers.messages import Job, News
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
@@ -43,7 +44,7 @@ def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
     idle = 0
     while not search.over and idle < PATIENCE:
         value, bound = search.value, search.bound
-        annealing.run(_goes_on(search, annealing), annealing.shifts + ROUNDS * SHIFTS_PER_NODE * problem.n)
+        annealing.run(_goes_on(search, annealing), annealing.shifts + ROUNDS * ANNEALING.shifts * problem.n)
         if annealing.parts is not None and annealing.value < search.value:
             search.offer(annealing.parts)
         covering.rise(search.value, search.settings.gap, _counted(search), search.raise_bound)

@@ -56,12 +56,35 @@ class LayoutSearch(Search[SubgraphLayout]):
 
 CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
-MOVES = 1_000  # for each node of a local search in a deterministic run
 LOCAL = "local search"
-POLISH = 1e-2  # seconds for each node of the first local search
-STATED = 400_000  # coefficients of the integer program that are formulated in a second
-STATING = 0.25  # the largest share of the time that is left which formulating may take
-SHARE, LONGEST = 0.4, 120.0  # limits for sequences: share of the time that is left, and seconds
+
+
+@dataclass(frozen=True)
+class LatencyEffort:
+    """How the time of method ``latency_ip`` is shared.
+
+    Parameters
+    ----------
+    moves
+        Moves for each node of a local search in a deterministic run.
+    polish
+        Seconds for each node of the first local search.
+    stated, stating
+        Coefficients of the integer program that are formulated in a second, and the largest share of the time
+        that is left which that may take.
+    sequence_share, sequence_seconds
+        Limits for sequences: the share of the time that is left, and seconds.
+    """
+
+    moves: int = 1_000
+    polish: float = 1e-2
+    stated: int = 400_000
+    stating: float = 0.25
+    sequence_share: float = 0.4
+    sequence_seconds: float = 120.0
+
+
+EFFORT = LatencyEffort()
 
 
 def solve_latency(problem: SampleProblem, settings: Settings) -> Outcome:
@@ -95,17 +118,19 @@ def _starts(search: LayoutSearch, annealing: LatencySearch) -> Iterator[Subgraph
         yield SubgraphLayout(places_of(problem, settings.incumbent), settings.incumbent_subgraph)
     greedy = fill(problem, file_order(problem))
     yield from [greedy] if greedy is not None else []
-    yield from _annealed(search, annealing, POLISH * problem.n)
+    yield from _annealed(search, annealing, EFFORT.polish * problem.n)
     sequence = None
     with dispensable(settings, "sequences of blocks", search.left_out, search.best is not None):
-        sequence = solve_sequence(problem, within(settings, SHARE, LONGEST))
+        sequence = solve_sequence(problem, within(settings, EFFORT.sequence_share, EFFORT.sequence_seconds))
     if sequence is not None and sequence.parts is not None and sequence.subgraph is not None:
         yield SubgraphLayout(places_of(problem, sequence.parts), sequence.subgraph)
 
 
 def _annealed(search: LayoutSearch, annealing: LatencySearch, seconds: float) -> Iterator[SubgraphLayout]:
     fixed = search.settings.deterministic
-    clock, limit = (Clock(), annealing.moves + MOVES * search.problem.n) if fixed else (Clock(seconds), None)
+    clock, limit = (
+        (Clock(), annealing.moves + EFFORT.moves * search.problem.n) if fixed else (Clock(seconds), None)
+    )
     if search.best is not None:
         annealing.offer(search.best)
     with dispensable(search.settings, LOCAL, search.left_out, search.best is not None):
@@ -121,7 +146,7 @@ def _goes_on(search: LayoutSearch, annealing: LatencySearch) -> bool:
 def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
     """Run solvers, while a thread continues the local search if there is a core for it."""
     settings = search.settings
-    if _seconds_to_state(search.problem) > STATING * settings.clock.left:
+    if _seconds_to_state(search.problem) > EFFORT.stating * settings.clock.left:
         search.cut_short = True
         for layout in _annealed(search, annealing, np.inf):
             search.offer(layout)
@@ -153,7 +178,9 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
 def _seconds_to_state(problem: SampleProblem) -> float:
     """Return approximately how long it takes to formulate the integer program."""
     places = problem.count.sum() * problem.subgraphs * (1 + problem.backward.any())
-    return float(places * (problem.n + len(problem.successors.items) + len(problem.nets.pins.items)) / STATED)
+    return float(
+        places * (problem.n + len(problem.successors.items) + len(problem.nets.pins.items)) / EFFORT.stated
+    )
 
 
 def _in_turns(search: LayoutSearch, annealing: LatencySearch, backends: list[Capability]) -> None:

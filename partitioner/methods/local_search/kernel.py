@@ -27,9 +27,6 @@ from partitioner.methods.local_search.model import (
     leaves_and_returns,
 )
 
-WIDEST = 64
-LARGEST = 1024
-
 
 @njit(cache=True, inline="always")
 def draw_below(rng, n):
@@ -49,7 +46,7 @@ def draw_unit(rng):
 
 
 @njit(cache=True, inline="always")
-def propose(model, state, mix, rng, stamp):
+def propose(model, state, control, mix, rng, stamp):
     """Draw a move of supernodes to other devices, write it to `who` and `where`, and return its length.
 
     A supernode `v` is drawn, more often from devices with a large load, and a device, mostly one that holds
@@ -59,7 +56,7 @@ def propose(model, state, mix, rng, stamp):
 
     Parameters
     ----------
-    model, state, mix, rng
+    model, state, control, mix, rng
         See :func:`anneal`.
     stamp
         A number not used before.
@@ -106,8 +103,8 @@ def propose(model, state, mix, rng, stamp):
     goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n) - 1)))
     if pick < mix[3]:
         greedy = draw_below(rng, 4) > 0
-        goal = min(goal, LARGEST)
-        moves = _grow(model, state, rng, v, goal, greedy, stamp)
+        goal = min(goal, control.largest)
+        moves = _grow(model, state, control, rng, v, goal, greedy, stamp)
         where[:moves] = b
         return moves, True
     moves = 0
@@ -127,7 +124,7 @@ def propose(model, state, mix, rng, stamp):
 
 
 @njit(cache=True, inline="always")
-def _grow(model, state, rng, v, goal, greedy, stamp):
+def _grow(model, state, control, rng, v, goal, greedy, stamp):
     """Write up to `goal` supernodes of the device of `v`, joined to it by nets, to `who`; return the number.
 
     If `greedy`, the one that shares the most costly nets with those before comes next; else a random one.
@@ -149,7 +146,7 @@ def _grow(model, state, rng, v, goal, greedy, stamp):
         moves += 1
         for i in range(model.net_start[u], model.net_start[u + 1]):
             e = model.net[i, 0]
-            if pin_start[e + 1] - pin_start[e] > WIDEST:
+            if pin_start[e + 1] - pin_start[e] > control.widest:
                 continue
             for k in range(pin_start[e], pin_start[e + 1]):
                 x = model.pin[k]
@@ -296,11 +293,8 @@ def shift(model, state, v, b):
     place[v] = b
 
 
-MOST = 24  # supernodes that follow one
-
-
 @njit(cache=True, inline="always")
-def follow(model, state, stamp):
+def follow(model, state, control, stamp):
     """Add to the move of a supernode those that must move with it, and return how many move; 0 if too many.
 
     If it moves to a later stage, its successors in stages before that move there as well; if it moves to an
@@ -319,7 +313,7 @@ def follow(model, state, stamp):
             w = model.near[side, j]
             if mark[w] == stamp or place[w] == d or (place[w] < d) != later:
                 continue
-            if moves == MOST:
+            if moves == control.followers:
                 return 0
             mark[w] = stamp
             who[moves], where[moves] = w, d
@@ -386,11 +380,11 @@ def anneal(model, state, control, mix, rng, best, budget):
     # Each turn proposes a move, makes it shift by shift, and keeps the prefix that is accepted.
     while shifts < budget:
         stamp += 1
-        moves, any_prefix = propose(model, state, mix, rng, stamp)
+        moves, any_prefix = propose(model, state, control, mix, rng, stamp)
         if ordered and moves == 1:
-            moves = follow(model, state, stamp)
+            moves = follow(model, state, control, stamp)
             if moves == 0:
-                shifts += MOST // 2
+                shifts += control.followers // 2
                 continue
         # `where` holds the old devices from here on, so that shifts can be taken back.
         target, kept = np.inf, moves

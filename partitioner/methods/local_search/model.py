@@ -142,12 +142,21 @@ class AnnealingControl(NamedTuple):
         Weight of the sum of the loads in the energy.
     doublings
         The exponent of the power mean of the loads is two to this power.
+    widest
+        The most pins of a net over which a cluster grows.
+    largest
+        The most supernodes of a cluster.
+    followers
+        The most supernodes that move with another one so that no edge leads to an earlier stage.
     """
 
     temperature: float
     strict: float
     tie: float
     doublings: int
+    widest: int = 64
+    largest: int = 1024
+    followers: int = 24
 
 
 @njit(cache=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import networkx as nx
@@ -35,7 +36,76 @@ from partitioner.problem.orders import random_order
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem, PartsProblem
 
-TRIES, LONGER = 6, 2  # rounds without better parts before rounds become longer, and the factor
+
+@dataclass(frozen=True)
+class PlacementAnnealingEffort:
+    """How long a round of annealing is, how it begins and ends, and when placements are recombined.
+
+    Parameters
+    ----------
+    rounds
+        Rounds of a run without a time limit.
+    shifts, cluster_shifts
+        Shifts for each supernode in the first rounds, and for each cluster where two placements are
+        recombined.
+    patience, longer
+        Rounds without better parts before rounds become longer, and the factor.
+    chunks, chunk
+        The temperatures of a round at least, and shifts at one temperature at most, less on large graphs.
+    hot, cold
+        The first temperature of a round from random parts, and the last of any round, as fractions of the
+        largest load.
+    warm
+        The first temperatures of rounds from the best parts, of which one is drawn.
+    ties
+        The weights of the sum of the loads, of which one is drawn.
+    doublings
+        The exponents of two in the power mean of the loads, of which one is drawn.
+    strict, stricter, laxer
+        The least penalty for violations, and its factor after moves that end with one, and after others.
+    polish
+        The length of a round from known parts over that from random ones.
+    large
+        Supernodes times devices from which the best parts are looked at once a round, not once a temperature.
+    population
+        Placements of a population.
+    fresh
+        Of this number of rounds of a full population, one does not recombine.
+    idle
+        Recombinations that improve nothing before another population begins.
+    mixes
+        Shape (3, 5): cumulated shares of the kinds of moves, of which one row is drawn.
+    """
+
+    rounds: int = 15
+    shifts: int = 10_000
+    cluster_shifts: int = 10_000
+    patience: int = 6
+    longer: int = 2
+    chunks: int = 50
+    chunk: int = 400_000
+    hot: float = 0.03
+    cold: float = 0.00003
+    warm: tuple[float, ...] = (0.003, 0.01, 0.03)
+    ties: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03)
+    doublings: tuple[int, ...] = (4, 5, 6)
+    strict: float = 0.3
+    stricter: float = 1.3
+    laxer: float = 0.9
+    polish: int = 2
+    large: int = 20_000
+    population: int = 12
+    fresh: int = 25
+    idle: int = 200
+    mixes: Floats = field(
+        default_factory=lambda: np.cumsum(
+            [[0.3, 0.2, 0.05, 0.3, 0.148], [0.2, 0.15, 0.05, 0.5, 0.098], [0.2, 0.4, 0.05, 0.25, 0.098]],
+            axis=1,
+        )
+    )
+
+
+EFFORT = PlacementAnnealingEffort()
 
 
 class Length:
@@ -49,7 +119,7 @@ class Length:
     Examples
     --------
     >>> length = Length(10)
-    >>> for better in [True] + TRIES * [False]:
+    >>> for better in [True] + EFFORT.patience * [False]:
     ...     length.learn(better)
     >>> length.moves
     20
@@ -61,8 +131,8 @@ class Length:
     def learn(self, better: bool) -> None:
         """Update the length by whether the last round has found something better."""
         self._idle = 0 if better else self._idle + 1
-        if self._idle == TRIES:
-            self._idle, self.moves = 0, LONGER * self.moves
+        if self._idle == EFFORT.patience:
+            self._idle, self.moves = 0, EFFORT.longer * self.moves
 
 
 class Layout(Protocol):
@@ -157,7 +227,6 @@ class StageLayout:
         return bool((place[after.owners()] <= place[after.items]).all())
 
 
-SIZE = 12  # placements of a population
 SAME = 1e-9  # relative difference of values below which placements count as equal
 
 
@@ -173,7 +242,7 @@ class Population:
     [1.0, 2.0]
     """
 
-    def __init__(self, size: int = SIZE) -> None:
+    def __init__(self, size: int = EFFORT.population) -> None:
         self.size = size
         self.members: list[tuple[float, Ints]] = []
 
@@ -284,24 +353,6 @@ def _sums(values: Floats, cluster: Ints, count: int) -> Floats:
     return sums
 
 
-SHIFTS_PER_NODE = 10_000
-SHIFTS_PER_CLUSTER = 10_000
-CHUNKS = 50
-CHUNK = 400_000
-MIXES = np.cumsum(
-    [[0.3, 0.2, 0.05, 0.3, 0.148], [0.2, 0.15, 0.05, 0.5, 0.098], [0.2, 0.4, 0.05, 0.25, 0.098]], axis=1
-)
-HOT, COLD = 0.03, 0.00003
-WARM = (0.003, 0.01, 0.03)
-TIES = (0.001, 0.003, 0.01, 0.03)
-DOUBLINGS = (4, 5, 6)
-STRICT = 0.3
-POLISH = 2
-LARGE = 20_000
-FRESH = 25  # of this number of rounds of a full population, one does not recombine
-IDLE = 200  # recombinations that improve nothing before another population begins
-
-
 class LocalSearch:
     """A local search in progress.
 
@@ -332,9 +383,9 @@ class LocalSearch:
         self.shifts = self.rounds = 0
         self._best: Ints | None = None
         self._population, self._idle = Population(), 0
-        self._length = Length(SHIFTS_PER_NODE * problem.n)
+        self._length = Length(EFFORT.shifts * problem.n)
         effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
-        self._chunk = max(1, min(self._length.moves // CHUNKS, int(CHUNK / effort)))
+        self._chunk = max(1, min(self._length.moves // EFFORT.chunks, int(EFFORT.chunk / effort)))
 
     def offer(self, parts: Sequence[Part]) -> None:
         """Start later rounds from these parts, and keep them if they are feasible and the best so far."""
@@ -354,7 +405,7 @@ class LocalSearch:
             return
         limit = sys.maxsize if limit is None else limit
         while self.shifts < limit and go_on():
-            if self._population.is_full and self.rounds % FRESH:
+            if self._population.is_full and self.rounds % EFFORT.fresh:
                 self._recombine(limit, go_on)
             else:
                 self._anneal_anew(limit, go_on)
@@ -363,8 +414,8 @@ class LocalSearch:
     def _anneal_anew(self, limit: int, go_on: Callable[[], bool]) -> None:
         """Run a round from a random placement or from the best one."""
         fresh = self._begin()
-        length = (1 if fresh else POLISH) * self._length.moves
-        warm = HOT if fresh else float(self.random.choice(WARM))
+        length = (1 if fresh else EFFORT.polish) * self._length.moves
+        warm = EFFORT.hot if fresh else float(self.random.choice(EFFORT.warm))
         before = self.value
         best = np.append(self.state.place, np.inf)
         self._round(self.model, self.state, best, warm, min(self.shifts + length, limit), go_on)
@@ -388,11 +439,11 @@ class LocalSearch:
         state = new_state(model)
         state.place[cluster] = first
         best = np.append(state.place, np.inf)
-        length = SHIFTS_PER_CLUSTER * len(model.size)
-        self._round(model, state, best, HOT, min(self.shifts + length, limit), go_on, cluster)
+        length = EFFORT.cluster_shifts * len(model.size)
+        self._round(model, state, best, EFFORT.hot, min(self.shifts + length, limit), go_on, cluster)
         self._population.add(best[-1], best[:-1].astype(np.int64)[cluster])
         self._idle = 0 if self.value < before else self._idle + 1
-        if self._idle == IDLE:
+        if self._idle == EFFORT.idle:
             self._population, self._idle = Population(), 0
 
     def _round(
@@ -405,23 +456,24 @@ class LocalSearch:
         go_on: Callable[[], bool],
         cluster: Ints | slice = slice(None),
     ) -> None:
-        """Anneal from `warm` to `COLD` until `end` shifts, with a random energy and mix of moves.
+        """Anneal from `warm` to `EFFORT.cold` until `end` shifts, with a random energy and mix of moves.
 
         The best devices of the round and their value are written to `best`, shape (m + 1,); supernode v has
         the device of entry ``cluster[v]``.
         """
-        begin, strict = self.shifts, STRICT
-        tie, doublings = float(self.random.choice(TIES)), int(self.random.choice(DOUBLINGS))
-        mix = self.random.choice(MIXES)
+        begin, strict = self.shifts, EFFORT.strict
+        tie, doublings = float(self.random.choice(EFFORT.ties)), int(self.random.choice(EFFORT.doublings))
+        mix = self.random.choice(EFFORT.mixes)
         while self.shifts < end and go_on():
-            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / (end - begin))
+            temperature = warm * (EFFORT.cold / warm) ** ((self.shifts - begin) / (end - begin))
             control = AnnealingControl(temperature, strict, tie, doublings)
             budget = min(self._chunk, end - self.shifts)
             self.shifts += anneal(model, state, control, mix, self.bits, best, budget)
-            if len(model.size) * len(model.room) < LARGE:
+            if len(model.size) * len(model.room) < EFFORT.large:
                 self._offer(best, cluster)
             violated = state.ledger[:, VIOLATION].max() > 0
-            strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)
+            strict = min(strict * EFFORT.stricter, 1e6) if violated else strict * EFFORT.laxer
+            strict = max(strict, EFFORT.strict)
         self._offer(best, cluster)
 
     def _offer(self, best: Floats, cluster: Ints | slice) -> None:

@@ -8,11 +8,9 @@ import numpy as np
 
 from partitioner.base.clock import Clock
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, PartLayout
+from partitioner.methods.local_search.rounds import EFFORT, LocalSearch, PartLayout
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split
 from partitioner.problem.variants import PartsProblem
-
-ROUNDS = 15
 
 
 def solve_local_search(problem: PartsProblem, settings: Settings) -> Outcome:
@@ -23,7 +21,7 @@ def solve_local_search(problem: PartsProblem, settings: Settings) -> Outcome:
     search = LocalSearch(PartLayout(problem), settings.seed)
     if settings.incumbent is not None:
         search.offer(settings.incumbent)
-    limit = ROUNDS * SHIFTS_PER_NODE * problem.n if settings.deadline is None else None
+    limit = EFFORT.rounds * EFFORT.shifts * problem.n if settings.deadline is None else None
     search.run(lambda: _goes_on(search, settings, bound, limit), limit)
     return outcome_of(search, settings, bound)
 

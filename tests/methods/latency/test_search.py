@@ -13,7 +13,7 @@ from partitioner.methods.latency.kernel.anneal import anneal
 from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
 from partitioner.methods.latency.kernel.tracking import LatencyControl, LatencyState, refresh
 from partitioner.methods.latency.layout import SubgraphLayout
-from partitioner.methods.latency.search import MIXES, LatencySearch, solve_latency_search
+from partitioner.methods.latency.search import EFFORT, LatencySearch, solve_latency_search
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
 from partitioner.methods.places import device_kinds
@@ -40,7 +40,9 @@ def test_books_are_kept(first: int, count: int) -> None:
         state, scratch = state_of(model, start), scratch_of(model)
         best, value = np.stack([state.place, state.unit]), np.array([np.inf])
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, scratch, LatencyControl(1.0, 1.0, 0.01, MIXES[0]), bits, best, value, MOVES)
+        anneal(
+            model, state, scratch, LatencyControl(1.0, 1.0, 0.01, EFFORT.mixes[0]), bits, best, value, MOVES
+        )
         before = books(state)
         refresh(model, state)
         assert np.allclose(before, books(state), atol=1e-9), seed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.local_search import search
+from partitioner.methods.local_search.rounds import EFFORT
 from tests.oracle import best_values
 from tests.random_workloads import uneven_workload
 
@@ -45,7 +48,7 @@ def test_meets_the_optimum_of_small_graphs(
     monkeypatch: pytest.MonkeyPatch, objective: str, split: str, first: int, count: int
 ) -> None:
     """Nearly always within two short rounds; whatever is feasible is found."""
-    monkeypatch.setattr(search, "ROUNDS", 2)
+    monkeypatch.setattr(search, "EFFORT", replace(EFFORT, rounds=2))
     feasible = optimal = 0
     for seed in range(first, first + count):
         plan, best = compared(seed, "local_search", objective, split)

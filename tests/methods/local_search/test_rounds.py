@@ -17,7 +17,7 @@ from partitioner.methods.local_search.model import (
     new_state,
 )
 from partitioner.methods.local_search.rounds import (
-    MIXES,
+    EFFORT,
     Layout,
     LocalSearch,
     PartLayout,
@@ -56,7 +56,7 @@ def test_stages_stay_ordered_and_loads_up_to_date(objective: str) -> None:
         state.place[:] = layout.random_place(np.random.default_rng(seed))
         assert layout.has_shape(state.place), seed
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(layout.model, state, AnnealingControl(0.3, 0.3, 0.01, 4), MIXES[0], bits, best, MOVES)
+        anneal(layout.model, state, AnnealingControl(0.3, 0.3, 0.01, 4), EFFORT.mixes[0], bits, best, MOVES)
         assert layout.has_shape(state.place), seed
         ledger = state.ledger.copy()
         refresh(layout.model, state)
@@ -165,7 +165,7 @@ def test_what_a_search_of_clusters_finds_is_true(shape: tuple[str, str]) -> None
         state.place[cluster] = first
         best = np.append(state.place, np.inf)
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, AnnealingControl(0.3, 0.3, 0.01, 4), MIXES[0], bits, best, 3000)
+        anneal(model, state, AnnealingControl(0.3, 0.3, 0.01, 4), EFFORT.mixes[0], bits, best, 3000)
         if np.isfinite(best[-1]):
             place = best[:-1].astype(np.int64)[cluster]
             ledger = sums(layout.model, place)

@@ -9,7 +9,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.kernel import anneal, refresh
 from partitioner.methods.local_search.model import SCORE, AnnealingControl, new_state
-from partitioner.methods.local_search.rounds import MIXES, PartLayout
+from partitioner.methods.local_search.rounds import EFFORT, PartLayout
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.places import parts_at, places_of
@@ -41,7 +41,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
         state = new_state(model)
         best = np.full(problem.n + 1, np.inf)
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, AnnealingControl(0.3, 0.3, 0.01, 4), MIXES[0], bits, best, MOVES)
+        anneal(model, state, AnnealingControl(0.3, 0.3, 0.01, 4), EFFORT.mixes[0], bits, best, MOVES)
         ledger, inside = state.ledger.copy(), state.inside.copy()
         refresh(model, state)
         assert np.allclose(ledger[:, :SCORE], state.ledger[:, :SCORE], rtol=1e-9, atol=1e-9), seed

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.latency.bounds.flow import (
+    EFFORT,
     Flow,
     Spine,
     flow_for,
@@ -144,8 +145,6 @@ def _reached(ideal, v, alone, shared, free, paid, cost):  # type: ignore[no-unty
     return by_itself + free[v], in_subgraph + paid[v]
 
 
-WIDEST = 60
-MOST_IDEALS = 4_000
 Mask = NDArray[np.bool_]
 
 
@@ -193,7 +192,7 @@ def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) ->
     number = {node: i + 1 for i, node in enumerate([*inner, two[1]])} | {two[0]: 0}
     edges = [(number[u], number[v]) for u, v in spine.edges[k]]
     nets = _local_nets(flow, number, far, two[1])
-    ideals = _ideals(len(inner), edges) if len(inner) <= WIDEST else None
+    ideals = _ideals(len(inner), edges) if len(inner) <= EFFORT.widest else None
     if ideals is None:
         return _opaque(np.minimum(flow.paid, flow.free)[inner], edges, paid, size)
     ends, begins = _untorn(flow, spine, k, _members(ideals, len(inner)))
@@ -251,7 +250,7 @@ def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
                     grown.add(ideal | 1 << v)
         found |= grown
         layer = list(grown)
-        if len(found) > MOST_IDEALS:
+        if len(found) > EFFORT.ideals:
             return None
     return np.array(sorted(found, key=lambda ideal: (ideal.bit_count(), ideal)), dtype=np.uint64)
 
@@ -287,8 +286,6 @@ def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floa
     return Block(everything, *full, np.zeros(2), may, may, between)
 
 
-SMALLEST = 0.01  # share of a device's memory below which a node off the spine is ignored
-MOST_SIDES = 5
 BYTES = 48  # for each pair of separators, including temporary arrays
 
 
@@ -324,9 +321,9 @@ def _sides(flow: Flow, spine: Spine, memory: float) -> dict[int, list[Floats]]:
     moved: dict[tuple[int, int], float] = {}
     for source, readers, cost in flow.nets:
         first = min((int(place[v]) for v in readers if place[v] >= 0), default=-1)
-        if place[source] < 0 <= first and flow.size[source] > SMALLEST * memory:
+        if place[source] < 0 <= first and flow.size[source] > EFFORT.smallest * memory:
             moved[source, first] = moved.get((source, first), 0.0) + cost
-    chosen = sorted(moved, key=lambda side: -flow.size[side[0]])[:MOST_SIDES]
+    chosen = sorted(moved, key=lambda side: -flow.size[side[0]])[: EFFORT.sides]
     sides: dict[int, list[Floats]] = {}
     for source, first in {source: (source, first) for source, first in reversed(chosen)}.values():
         choice = np.array([[moved[source, first], 0, 0], [0, flow.paid[source], flow.size[source]]])

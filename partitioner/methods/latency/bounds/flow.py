@@ -13,6 +13,31 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import SampleProblem
 
 
+@dataclass(frozen=True)
+class SerialBoundEffort:
+    """How large the blocks of the serial bound are.
+
+    Parameters
+    ----------
+    widest, ideals
+        The most nodes of a block whose cuts have costs, and the most ideals.
+    smallest, sides
+        The share of a device's memory below which a node off the spine is ignored, and the most of these
+        nodes.
+    often
+        Nodes, edges or nets between two readings of the clock.
+    """
+
+    widest: int = 60
+    ideals: int = 4_000
+    smallest: float = 0.01
+    sides: int = 5
+    often: int = 100
+
+
+EFFORT = SerialBoundEffort()
+
+
 @dataclass(frozen=True, eq=False)
 class Spine:
     """Separators in order; every path between two of them that is kept passes those between.
@@ -46,7 +71,7 @@ def heaviest_path(flow: Flow, settings: Settings) -> list[int]:
     time = np.minimum(flow.paid, flow.free)
     weight = time / max(time.sum(), 1e-300) + flow.size / max(flow.size.sum(), 1e-300) + 1e-9
     value, best = np.zeros(n), [-1] * n
-    for v in settings.watched(range(n), OFTEN):
+    for v in settings.watched(range(n), EFFORT.often):
         best[v] = max(flow.before[v], key=lambda u: value[u], default=-1)
         value[v] = weight[v] + (value[best[v]] if best[v] >= 0 else 0.0)
     path = [int(value.argmax())]
@@ -60,7 +85,7 @@ def spine_along(flow: Flow, path: list[int], reach: int, settings: Settings) -> 
     low, high = _spans(flow, path, flow.after, settings)
     after = [
         [v for v in flow.after[u] if low[u] >= 0 and high[v] < len(path) and high[v] - low[u] <= reach]
-        for u in settings.watched(range(len(flow.size)), OFTEN)
+        for u in settings.watched(range(len(flow.size)), EFFORT.often)
     ]
     low, high = _spans(flow, path, after, settings)
     kept = [(u, v) for u, targets in enumerate(after) for v in targets if low[u] >= 0 and high[v] < len(path)]
@@ -74,7 +99,7 @@ def spine_along(flow: Flow, path: list[int], reach: int, settings: Settings) -> 
     block[separators] = 1
     block = np.cumsum(block) - 1
     edges: list[list[tuple[int, int]]] = [[] for _ in separators[1:]]
-    for u, v in settings.watched(kept, OFTEN):
+    for u, v in settings.watched(kept, EFFORT.often):
         edges[block[low[u]]].append((u, v))
     nodes = [path[i] for i in separators]
     inner = [
@@ -93,11 +118,11 @@ def _spans(
     for i, v in enumerate(path):
         low[v] = high[v] = i
     on_path = set(path)
-    for u in settings.watched(range(n), OFTEN):
+    for u in settings.watched(range(n), EFFORT.often):
         for v in after[u]:
             if v not in on_path:
                 low[v] = max(low[v], low[u])
-    for u in settings.watched(reversed(range(n)), OFTEN):
+    for u in settings.watched(reversed(range(n)), EFFORT.often):
         if u not in on_path:
             high[u] = min((high[v] for v in after[u]), default=length)
     return low, high
@@ -124,12 +149,9 @@ def with_group_members(flow: Flow, spine: Spine, settings: Settings) -> Flow:
             paid[label[v]] += flow.paid[v]
     nets = [
         (label[source], sorted({label[v] for v in readers} - {label[source]}), cost)
-        for source, readers, cost in settings.watched(flow.nets, OFTEN)
+        for source, readers, cost in settings.watched(flow.nets, EFFORT.often)
     ]
     return replace(flow, paid=paid, size=size, nets=nets)
-
-
-OFTEN = 100  # nodes, edges or nets between two readings of the clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +206,7 @@ def flow_for(problem: SampleProblem, settings: Settings) -> Flow:
     before: list[set[int]] = [set() for _ in kept]
     owners = label[problem.successors.owners()].tolist()
     edges = zip(owners, label[problem.successors.items].tolist(), strict=True)
-    for u, v in settings.watched(edges, OFTEN):
+    for u, v in settings.watched(edges, EFFORT.often):
         if u != v:
             after[u].add(v)
             before[v].add(u)
@@ -208,7 +230,7 @@ def _added(value: Floats, label: Ints) -> Floats:
 def _runs(problem: SampleProblem, settings: Settings) -> Ints:
     """Return the first node of the run that each node is in, shape (n,)."""
     head = np.arange(problem.n)
-    for v in settings.watched(range(problem.n), OFTEN):
+    for v in settings.watched(range(problem.n), EFFORT.often):
         before = problem.predecessors.row(v)
         if len(before) == 1 and len(problem.successors.row(before[0])) == 1:
             u = int(before[0])
@@ -219,7 +241,7 @@ def _runs(problem: SampleProblem, settings: Settings) -> Ints:
 
 def _nets(problem: SampleProblem, label: Ints, settings: Settings) -> list[tuple[int, list[int], float]]:
     nets = []
-    for e, cost in settings.watched(enumerate(problem.nets.cost.tolist()), OFTEN):
+    for e, cost in settings.watched(enumerate(problem.nets.cost.tolist()), EFFORT.often):
         source = int(label[problem.nets.source[e]])
         readers = sorted(set(label[problem.nets.pins.row(e)].tolist()) - {source})
         if readers:

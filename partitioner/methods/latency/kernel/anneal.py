@@ -14,8 +14,6 @@ from partitioner.methods.latency.kernel.tracking import recost, refresh, shift, 
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
-TO_NEIGHBOUR = 0.7
-TRIES = 4
 
 
 @njit(cache=True, inline="always")
@@ -90,16 +88,16 @@ def _is_torn(model, state, scratch, v, begin, end):
 
 
 @njit(cache=True, inline="always")
-def propose(model, state, scratch, mix, rng, v, back, begin):
+def propose(model, state, scratch, control, rng, v, back, begin):
     """Draw a move of node `v` to another unit.
 
-    The shares in `mix` say what moves: the group of `v`; the group and all nodes that follow or precede it in
+    The shares `mix` say what moves: the group of `v`; the group and all nodes that follow or precede it in
     its unit; a connected cluster; the whole unit; all nodes that share a net with it. The target is mostly
     the unit of a neighbour. If devices have several slots, `v` alone may change its slot.
 
     Parameters
     ----------
-    model, state, scratch, mix, rng
+    model, state, scratch, control, rng
         See :func:`anneal`.
     back
         The device to move to, -1 for any.
@@ -113,7 +111,8 @@ def propose(model, state, scratch, mix, rng, v, back, begin):
     """
     place, unit, group, mark = state.place, state.unit, model.group, scratch.mark
     who, where, what = scratch.who, scratch.where, scratch.what
-    base, late, slots, turn = model.base, model.late, model.slots, scratch.turn[0]
+    mix, turn = control.mix, scratch.turn[0]
+    base, late, slots = model.base, model.late, model.slots
     units, n, a = len(model.home), len(place), place[v]
     pick, neighbour, end = draw_unit(rng), -1, begin
     if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, 2) == 0:
@@ -127,7 +126,7 @@ def propose(model, state, scratch, mix, rng, v, back, begin):
     if by_net:
         e = model.net[model.net_start[v] + draw_below(rng, nets)]
         first, last = model.pin_start[e], model.pin_start[e + 1]
-        for _ in range(TRIES):
+        for _ in range(control.tries):
             neighbour = model.pin[first + draw_below(rng, last - first)]
             if unit[neighbour] != unit[v]:
                 break
@@ -153,7 +152,7 @@ def propose(model, state, scratch, mix, rng, v, back, begin):
     slot = draw_below(rng, slots)
     if back >= 0:
         b = back
-    elif neighbour >= 0 and (by_net or draw_unit(rng) < TO_NEIGHBOUR):
+    elif neighbour >= 0 and (by_net or draw_unit(rng) < control.to_neighbour):
         b = place[neighbour]
         if unit[neighbour] < units:
             slot = (unit[neighbour] - base[b]) % slots
@@ -176,10 +175,6 @@ def propose(model, state, scratch, mix, rng, v, back, begin):
 
 
 ROUNDING = 1e-9
-LINKS = 4
-SWAP = 0.1
-BACK = 0.4
-LARGEST_GAIN = 0.05  # the largest share that a single move is assumed to save
 # Not Python ints: numba has other types for these and would compile every kernel once more for them.
 NONE_YET: int = np.int64(0)  # type: ignore[assignment]
 ANYWHERE: int = np.int64(-1)  # type: ignore[assignment]
@@ -222,13 +217,13 @@ def anneal(model, state, scratch, control, rng, best, value, budget):
     latest, total = timed(model, state, scratch)
     excess = violation_of(model, held)
     energy = latest + tie * total + strict * excess
-    # A move is a chain of at most LINKS proposals, each of which frees memory on the device of the last one.
+    # A move is a chain of proposals, each of which frees memory on the device of the last one.
     for turn in range(1, budget + 1):
         scratch.turn[0] = turn
         v, back, moves = draw_below(rng, n), ANYWHERE, NONE_YET
         a = place[v]
-        for _ in range(LINKS):
-            end = propose(model, state, scratch, control.mix, rng, v, back, moves)
+        for _ in range(control.links):
+            end = propose(model, state, scratch, control, rng, v, back, moves)
             if end == moves:
                 break
             b = where[moves]
@@ -237,7 +232,7 @@ def anneal(model, state, scratch, control, rng, best, value, budget):
                 where[i], what[i] = place[v], unit[v]
                 shift(model, state, v, d, u)
             moves = end
-            if held[b] <= model.room[b] and draw_unit(rng) > SWAP:
+            if held[b] <= model.room[b] and draw_unit(rng) > control.swap:
                 break
             v = -1
             for _ in range(4 * sites):
@@ -247,13 +242,13 @@ def anneal(model, state, scratch, control, rng, best, value, budget):
                     break
             if v < 0:
                 break
-            back = a if draw_unit(rng) < BACK and a != b else -1
+            back = a if draw_unit(rng) < control.back and a != b else -1
         if moves == 0:
             continue
         # The energy up to which the move is accepted is drawn first, so that hopeless moves are not timed.
         limit = energy - temperature * np.log(draw_unit(rng))
         violation = violation_of(model, held)
-        accepted = strict * (violation - excess) < limit - energy * (1 - LARGEST_GAIN)
+        accepted = strict * (violation - excess) < limit - energy * (1 - control.largest_gain)
         fresh = np.inf
         for again in range(2):  # first with the old lengths, which shows cycles, then with the new ones
             if not accepted:

@@ -154,12 +154,29 @@ class LatencyControl(NamedTuple):
         Weight of the sum of the lengths of all units in the energy.
     mix
         Shape (5,): cumulated shares of the first five kinds of moves; the rest up to 1 is that of the sixth.
+    to_neighbour
+        The probability that a move leads to the unit of a neighbour.
+    tries
+        How many pins of a net are drawn until one is in another unit.
+    links
+        How many proposals a move may join, each of which frees memory on the device of the last one.
+    swap, back
+        The probabilities that a move is extended although the memory suffices, and that the extension leads
+        to where the move came from.
+    largest_gain
+        The largest share of the energy that a single move is assumed to save.
     """
 
     temperature: float
     strict: float
     tie: float
     mix: Floats
+    to_neighbour: float = 0.7
+    tries: int = 4
+    links: int = 4
+    swap: float = 0.1
+    back: float = 0.4
+    largest_gain: float = 0.05
 
 
 @njit(cache=True, inline="always")

@@ -32,6 +32,7 @@ from partitioner.methods.latency.sequence._blocks_core import (
     remove,
 )
 from partitioner.methods.latency.sequence.chains import BlockCosts
+from partitioner.methods.latency.sequence.effort import EFFORT
 from partitioner.methods.latency.sequence.sequence_table import SequenceModel, SequenceStates
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints, rows_of
@@ -334,9 +335,6 @@ def _settle(lattice, tally, ideal, s, w):  # type: ignore[no-untyped-def]
     mark(base, False, lattice.parent, lattice.added, earlier)
 
 
-SLICE = 500_000
-
-
 def label_bytes(model: SequenceModel) -> int:
     """Return the bytes that one label takes."""
     return 80 + 8 * len(model.member)
@@ -401,7 +399,7 @@ class BeamSearch:
         """Walk up the lattice; no plan is found if a limit stops the walk."""
         path, ideal, last = path_of(len(self.tally.earlier)), 0, self.lattice.size - 1
         while ideal < last and not settings.expired and self.steps <= step_limit:
-            ideal, steps = advance(self.lattice, path, self.tally, ideal, SLICE)
+            ideal, steps = advance(self.lattice, path, self.tally, ideal, EFFORT.beam_slice)
             self.steps += steps
 
     def plans(self, most: int) -> list[list[Part]]:

@@ -25,6 +25,7 @@ from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.beam import BeamSearch, label_bytes
 from partitioner.methods.latency.sequence.chains import coarsened, sequenced
+from partitioner.methods.latency.sequence.effort import EFFORT
 from partitioner.methods.latency.sequence.packing import is_counted, packed
 from partitioner.methods.latency.sequence.sequence_table import (
     BYTES_PER_STATE,
@@ -38,20 +39,6 @@ from partitioner.methods.latency.timing import latency
 from partitioner.methods.method import Outcome, OutOfTimeError, Part, Settings, no_split, part_numbers
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import ChainProblem, SampleProblem
-
-MOST_IDEALS = 200_000
-IDEALS_PER_SECOND = 100_000
-ORDERED_PER_SECOND = 2_000  # supernodes of an order whose table is filled in about a second
-COVERS_PER_IDEAL = 12
-FEW_IDEALS = 2_000
-FIRST_SHARE = 0.2
-SHARE_STEP = 0.05
-MOST_STATES = 2**20
-TRIED = 16
-MOST_WIDTH = 4
-FAIR_WORK = 50_000_000
-MOST_WORK = 100_000_000
-LENGTH_WEIGHT = 0.001
 
 
 @dataclass(eq=False)
@@ -139,21 +126,21 @@ class SequenceSearch:
 
     def _is_late(self, model: SequenceModel) -> bool:
         """Whether the time that is left is too short for an order in many blocks."""
-        return self.settings.clock.left * ORDERED_PER_SECOND < model.chain.n
+        return self.settings.clock.left * EFFORT.ordered_per_second < model.chain.n
 
     def _zoom(self) -> None:
         """Contract the insides of the best plan's blocks at random until all ideals can be walked."""
         rng, failures = np.random.default_rng(self.settings.seed), 0
-        share = FIRST_SHARE
+        share = EFFORT.first_share
         while failures < self.settings.orders and self.model is not None and not self.settings.expired:
             model, before = self.model, self.value
             number = part_numbers(self.blocks, model.chain.n)
             chain, label = coarsened(model.chain, number, share, rng)
-            lattice = ideal_lattice(chain, FEW_IDEALS, COVERS_PER_IDEAL * FEW_IDEALS)
+            lattice = ideal_lattice(chain, EFFORT.few_ideals, EFFORT.covers * EFFORT.few_ideals)
             if lattice is None and share == 1:
                 return
             if lattice is None:
-                share = min(1.0, share + SHARE_STEP)
+                share = min(1.0, share + EFFORT.share_step)
                 continue
             self.fill(self._model(chain, label[model.member]), lattice)
             if self.value < before:
@@ -166,10 +153,10 @@ class SequenceSearch:
         most = max(2, self.settings.memory_budget // (BYTES_PER_STATE * lattice.size))
         states = states_of(self.problem, self.subgraphs, most)
         table = SequenceTable(self._shared(model), lattice, states, self.total)
-        table.fill(self.settings, min(self.settings.step_limit, MOST_WORK // len(states.following)))
+        table.fill(self.settings, min(self.settings.step_limit, EFFORT.most_work // len(states.following)))
         self.steps += table.steps
         totals = table.totals()
-        for total, state in totals[:TRIED]:
+        for total, state in totals[: EFFORT.tried]:
             self._offer(model, table.blocks(state), total)
         if not table.complete:
             return False
@@ -180,17 +167,17 @@ class SequenceSearch:
 
     def _overlap(self, model: SequenceModel, lattice: Lattice, steps: int) -> bool:
         """Look for plans whose blocks overlap; return False if there are too many `steps` for that."""
-        states = states_of(self.problem, self.subgraphs, MOST_STATES)
+        states = states_of(self.problem, self.subgraphs, EFFORT.states)
         buckets = len(states.following)
         room = self.settings.memory_budget // (lattice.size * buckets * label_bytes(model))
         work = max(1, steps * buckets)
-        if room == 0 or work > MOST_WORK:
+        if room == 0 or work > EFFORT.most_work:
             return False
-        width = min(MOST_WIDTH, room, max(1, FAIR_WORK // work))
-        beam = BeamSearch(self._shared(model), lattice, states, width, LENGTH_WEIGHT, self.value)
+        width = min(EFFORT.width, room, max(1, EFFORT.fair_work // work))
+        beam = BeamSearch(self._shared(model), lattice, states, width, EFFORT.length_weight, self.value)
         beam.run(self.settings, self.settings.step_limit)
         self.steps, self.width = self.steps + beam.steps, width
-        for blocks in beam.plans(TRIED):
+        for blocks in beam.plans(EFFORT.tried):
             self._offer(model, blocks)
         return True
 
@@ -213,12 +200,12 @@ class SequenceSearch:
             self.settings.report_progress("sequences", self.orders, 0, self.value, self.bound)
 
     def _lattice(self, model: SequenceModel) -> Lattice | None:
-        states = len(states_of(self.problem, self.subgraphs, MOST_STATES).following)
-        limit = self.settings.memory_budget // (BYTES_PER_STATE * states + 8 * COVERS_PER_IDEAL + 50)
+        states = len(states_of(self.problem, self.subgraphs, EFFORT.states).following)
+        limit = self.settings.memory_budget // (BYTES_PER_STATE * states + 8 * EFFORT.covers + 50)
         if self.settings.deadline is not None:
-            limit = min(limit, int(self.settings.clock.left * IDEALS_PER_SECOND))
-        limit = min(limit, MOST_IDEALS)
-        return ideal_lattice(model.chain, limit, COVERS_PER_IDEAL * limit, lambda: self.settings.expired)
+            limit = min(limit, int(self.settings.clock.left * EFFORT.ideals_per_second))
+        limit = min(limit, EFFORT.ideals)
+        return ideal_lattice(model.chain, limit, EFFORT.covers * limit, lambda: self.settings.expired)
 
 
 def solve_sequence(problem: SampleProblem, settings: Settings) -> Outcome:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.methods.latency.layout import SubgraphLayout
+from partitioner.methods.latency.sequence.effort import EFFORT
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import SampleProblem
-
-ATTEMPTS = 10_000
 
 
 def is_counted(problem: SampleProblem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -63,7 +62,7 @@ def bins_of(sizes: Floats, count: int, memory: float, most: int) -> Ints | None:
     """Return a bin for each size, with at most `most` sizes in each of `count` bins; None if none is found.
 
     If there are enough bins, each size has its own. Else a backtracking search tries the fullest bin first,
-    and at most :data:`ATTEMPTS` bins in all.
+    and a limited number of bins in all.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def bins_of(sizes: Floats, count: int, memory: float, most: int) -> Ints | None:
         size, tried = float(sizes[order[i]]), set[tuple[float, int]]()
         for b in sorted(range(count), key=lambda b: -load[b]):
             attempts += 1
-            if (load[b], held[b]) in tried or held[b] == most or attempts > ATTEMPTS:
+            if (load[b], held[b]) in tried or held[b] == most or attempts > EFFORT.attempts:
                 continue
             tried.add((load[b], held[b]))
             if load[b] + size <= memory:

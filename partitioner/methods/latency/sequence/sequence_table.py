@@ -26,6 +26,7 @@ from partitioner.methods.latency.sequence._blocks_core import (
     remove,
 )
 from partitioner.methods.latency.sequence.chains import BlockCosts, costs_of
+from partitioner.methods.latency.sequence.effort import EFFORT
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints
@@ -184,9 +185,6 @@ def _list_states(tally, start):  # type: ignore[no-untyped-def]
     return found
 
 
-PATHS = 16
-
-
 def additive_weights(costs: BlockCosts) -> Floats:
     """Return weights of supernodes, shape (n,), whose sum over a block is a lower bound on its length.
 
@@ -204,10 +202,10 @@ def additive_weights(costs: BlockCosts) -> Floats:
         alone = np.where(allowed[:, owner], costs.time, np.inf)[~costs.pays].min(axis=0, initial=np.inf)
         alone[costs.backward != w] = 0.0
         share = np.zeros(len(weight))
-        for _ in range(PATHS):
+        for _ in range(EFFORT.paths):
             lacking = np.where(np.isfinite(alone), alone, 0.0) * (share < paying)[owner]
             path = _heaviest_path(costs, w, lacking)
-            np.add.at(share, owner[path], alone[path] / PATHS)
+            np.add.at(share, owner[path], alone[path] / EFFORT.paths)
         barred = ~allowed[~costs.pays].any(axis=0)
         weight += np.where(barred, paying, np.minimum(share, paying))
     return np.where(np.isfinite(weight), weight, 0.0)
@@ -231,7 +229,6 @@ def _heaviest_path(costs: BlockCosts, w: int, gain: Floats) -> list[int]:
 
 
 BYTES_PER_STATE = 14
-SLICE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +343,7 @@ class SequenceTable:
         """Walk up the lattice; then `complete` says whether the walk ended without reaching a limit."""
         path, ideal = path_of(len(self.model.weight)), 0
         while ideal < self.lattice.size - 1:
-            ideal, steps = sweep(self.lattice, path, self.tally, ideal, SLICE)
+            ideal, steps = sweep(self.lattice, path, self.tally, ideal, EFFORT.sweep_slice)
             self.steps += steps
             if ideal < self.lattice.size - 1 and (settings.expired or self.steps > step_limit):
                 return
