@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
@@ -21,17 +20,21 @@ import numpy as np
 from grids import markdown_grid
 
 import partitioner as pt
+from partitioner.methods.first_plan import candidates as first_plans
 from partitioner.methods.latency import search as layouts
 from partitioner.methods.latency.sequence import beam, effort, method, packing, sequence_table
 from partitioner.methods.local_search import rounds as placements
 from partitioner.methods.method import Settings
+from partitioner.methods.placers import refine
+from partitioner.methods.virtual_stages import search as stages
+from partitioner.problem.arrays import Floats
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 BAD_INPUT = 2
 SEEDS = range(3)
-Run = Callable[[Any, int], tuple[float, int]]
+Run = Callable[[pt.Workload, int], tuple[float, int]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,22 +44,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("search", choices=sorted(SEARCHES))
     parser.add_argument("--workloads", type=Path, nargs="+", default=files, metavar="FILE")
     options = parser.parse_args(arguments)
-    goal, usual, modules, run = SEARCHES[options.search]
+    usual, modules, run = SEARCHES[options.search]
     try:
         workloads = [pt.load(file) for file in options.workloads]
-        problems = [contract(each.graph, each.devices, goal) for each in workloads]
     except (OSError, pt.PartitionerError) as error:
         print(f"effort_values: {error}", file=sys.stderr)
         return BAD_INPUT
-    values, steps = _results(problems, run)
+    values, steps = _results(workloads, run)
     rows = [["all as they are", "", "", f"{steps:,}"]]
     for name, value, varied in _variants(usual):
         for module in modules:
             module.EFFORT = varied  # type: ignore[attr-defined]
-        with suppress(pt.PartitionerError):
-            found, taken = _results(problems, run)
-            change = 100 * float(np.mean(found / values) - 1)
-            rows.append([name, str(value), f"{change:+.2f} %", f"{taken:,}"])
+        found, taken = _results(workloads, run)
+        change = 100 * float(np.mean(found / values) - 1)
+        rows.append([name, str(value), f"{change:+.2f} %", f"{taken:,}"])
     for module in modules:
         module.EFFORT = usual  # type: ignore[attr-defined]
     print(markdown_grid(["field", "value", "change of values", "steps"], rows))
@@ -76,35 +77,66 @@ def _variants(usual: Any) -> Iterator[tuple[str, object, Any]]:
                 yield field.name, varied, replace(usual, **{field.name: varied})
 
 
-def _results(problems: Sequence[Any], run: Run) -> tuple[np.ndarray[Any, Any], int]:
-    """Return the value of each problem and seed, and the steps of all."""
-    found = [run(problem, seed) for problem in problems for seed in SEEDS]
+def _results(workloads: Sequence[pt.Workload], run: Run) -> tuple[Floats, int]:
+    """Return the value of each workload and seed, and the steps of all."""
+    found = [run(workload, seed) for workload in workloads for seed in SEEDS]
     return np.array([value for value, _ in found]), sum(steps for _, steps in found)
 
 
-def _sequence(problem: Any, seed: int) -> tuple[float, int]:
-    search = method.SequenceSearch(problem, Settings(orders=4, seed=seed, step_limit=3_000_000))
+def _problem(workload: pt.Workload, goal: Goal) -> Any:
+    return contract(workload.graph, workload.devices, goal)
+
+
+def _sequence(workload: pt.Workload, seed: int) -> tuple[float, int]:
+    settings = Settings(orders=4, seed=seed, step_limit=3_000_000)
+    search = method.SequenceSearch(_problem(workload, LATENCY), settings)
     search.run()
     return search.value, search.steps
 
 
-def _layouts(problem: Any, seed: int) -> tuple[float, int]:
-    search = layouts.LatencySearch(problem, seed)
+def _layouts(workload: pt.Workload, seed: int) -> tuple[float, int]:
+    search = layouts.LatencySearch(_problem(workload, LATENCY), seed)
     search.run(lambda: True, 20_000)
     return search.value, search.moves
 
 
-def _placements(problem: Any, seed: int) -> tuple[float, int]:
-    search = placements.LocalSearch(placements.PartLayout(problem), seed)
+def _placements(workload: pt.Workload, seed: int) -> tuple[float, int]:
+    layout = placements.PartLayout(_problem(workload, Goal(split="convex")))
+    search = placements.LocalSearch(layout, seed)
     search.run(lambda: True, 1_000_000)
     return search.value, search.shifts
 
 
-LATENCY, CONVEX = Goal(Measure.ONE_SAMPLE, "convex"), Goal(split="convex")
-SEARCHES: dict[str, tuple[Goal, Any, tuple[ModuleType, ...], Run]] = {
-    "sequences": (LATENCY, effort.EFFORT, (method, packing, sequence_table, beam), _sequence),
-    "layouts": (LATENCY, layouts.EFFORT, (layouts,), _layouts),
-    "placements": (CONVEX, placements.EFFORT, (placements,), _placements),
+def _stages(workload: pt.Workload, seed: int) -> tuple[float, int]:
+    plan = pt.solve(
+        workload.graph,
+        pt.Devices.accelerated(4),
+        split="chain",
+        schedule="interleaved_1f1b",
+        microbatches=8,
+        seed=seed,
+    )
+    return plan.value, int(plan.statistics.get("steps", 0))
+
+
+def _refinement(workload: pt.Workload, seed: int) -> tuple[float, int]:
+    plan = pt.solve(workload.graph, workload.devices, "makespan", method="portfolio", seed=seed)
+    return plan.value, int(plan.statistics.get("moves", 0))
+
+
+def _first(workload: pt.Workload, seed: int) -> tuple[float, int]:
+    found = list(first_plans.candidates(_problem(workload, Goal())))
+    return min(each.value for each in found), len(found)
+
+
+LATENCY = Goal(Measure.ONE_SAMPLE, "convex")
+SEARCHES: dict[str, tuple[Any, tuple[ModuleType, ...], Run]] = {
+    "first": (first_plans.EFFORT, (first_plans,), _first),
+    "layouts": (layouts.EFFORT, (layouts,), _layouts),
+    "placements": (placements.EFFORT, (placements,), _placements),
+    "refinement": (refine.EFFORT, (refine,), _refinement),
+    "sequences": (effort.EFFORT, (method, packing, sequence_table, beam), _sequence),
+    "stages": (stages.EFFORT, (stages,), _stages),
 }
 
 

@@ -5,6 +5,8 @@ Where many tasks join, a search backwards in time has far fewer partial schedule
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from partitioner.methods.exact_makespan.jobs import Jobs, jobs_of
@@ -19,9 +21,28 @@ from partitioner.methods.placers.timing import makespan
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
 
-TURN, WORK = 2_000, 10**7  # limits on the steps between two readings of the clock, and on their work
-MOST_MEMORY = 2**29  # bytes for the partial schedules of one direction
 SLACK = 1e-3, 1e-13  # for rounding: a fraction of the unit, or of the makespan where there is none
+
+
+@dataclass(frozen=True)
+class SchedulesEffort:
+    """How much is done between two readings of the clock, and how many schedules are remembered.
+
+    Parameters
+    ----------
+    turn, work
+        The most steps between two readings of the clock, and the most work of them, each the square of the
+        tasks times the devices.
+    memory
+        Bytes for the partial schedules of one direction.
+    """
+
+    turn: int = 2_000
+    work: int = 10**7
+    memory: int = 2**29
+
+
+EFFORT = SchedulesEffort()
 
 
 class SearchBothWays:
@@ -46,7 +67,7 @@ class SearchBothWays:
         self.bound, self.unit = bound, time_unit(self.tasks)
         self.steps, self.ended = 0, False
         self.most = _longest(self.tasks)
-        memory = min(settings.memory_budget // 2, MOST_MEMORY)
+        memory = min(settings.memory_budget // 2, EFFORT.memory)
         self.directions = [_Direction(self.tasks, reverse, memory) for reverse in (False, True)]
         for direction in self.directions:
             direction.start(self.most, self._slack())
@@ -104,7 +125,7 @@ class _Direction:
         self.path, self.store = new_path(self.jobs), new_store(self.jobs, memory)
         self.best = np.zeros((2, tasks.n), dtype=np.int64)  # devices and places in the order
         self.level = 0
-        self.steps = int(np.clip(WORK // (1 + tasks.n**2 * len(tasks.limit)), 20, TURN))
+        self.steps = int(np.clip(EFFORT.work // (1 + tasks.n**2 * len(tasks.limit)), 20, EFFORT.turn))
 
     def start(self, most: float, slack: float) -> None:
         """List the first steps, unless no schedule can end by `most`."""

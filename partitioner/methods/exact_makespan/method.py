@@ -9,7 +9,7 @@ and its schedules are timed anew; the bound may be below the optimum even when t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,17 +19,39 @@ from partitioner.methods.placers.plan_value import bound_of, timed
 from partitioner.methods.placers.portfolio import solve_portfolio
 from partitioner.problem.variants import OperatorNodes
 
-LARGEST = 60  # operators of a graph that is searched
-FIRST = 20_000  # steps before the portfolio runs
-STEPS = 200_000  # in all, without a time limit and in a deterministic run
-TOO_LARGE = f"the graph has more than {LARGEST} operators: no schedules were searched beyond the portfolio"
+
+@dataclass(frozen=True)
+class ExactMakespanEffort:
+    """Which graphs are searched, and how long.
+
+    Parameters
+    ----------
+    largest
+        The most operators of a graph that is searched.
+    first
+        Steps before the portfolio runs.
+    steps
+        Steps in all, without a time limit and in a deterministic run.
+    """
+
+    largest: int = 60
+    first: int = 20_000
+    steps: int = 200_000
+
+
+EFFORT = ExactMakespanEffort()
+
+
+TOO_LARGE = (
+    f"the graph has more than {EFFORT.largest} operators: no schedules were searched beyond the portfolio"
+)
 CONTENTION = "the exact search left out that transfers wait for one another: its bound may be too low"
 CUT_SHORT = "the exact search ended after {} steps; with time_limit it goes on until the time is over"
 
 
 def solve_exact_makespan(problem: OperatorNodes, settings: Settings) -> Outcome:
     """Return the optimal plan, or the best one and a bound when the time is over: method ``exact``."""
-    if problem.tasks.n > LARGEST:
+    if problem.tasks.n > EFFORT.largest:
         outcome = solve_portfolio(problem, settings)
         return replace(outcome, notes=(*outcome.notes, TOO_LARGE))
     bound = bound_of(problem)
@@ -37,7 +59,7 @@ def solve_exact_makespan(problem: OperatorNodes, settings: Settings) -> Outcome:
         return no_split(problem)
     search = SearchBothWays(problem, settings, bound)
     if settings.incumbent is None:
-        search.run(FIRST)
+        search.run(EFFORT.first)
     if search.ended and np.isinf(search.value):
         return no_split(problem)
     if meets(search.bound, search.value, settings.gap):
@@ -47,7 +69,7 @@ def solve_exact_makespan(problem: OperatorNodes, settings: Settings) -> Outcome:
         return outcome
     search.improve_on(outcome.value)
     timeless = settings.seconds_left is None or settings.deterministic
-    search.run(STEPS if timeless else np.inf)
+    search.run(EFFORT.steps if timeless else np.inf)
     if search.ended and np.isinf(search.value):
         return no_split(problem)
     return _outcome(problem, settings, search, outcome)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain as chained
 from itertools import count
 from typing import NamedTuple
@@ -23,9 +23,33 @@ from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes, PartsProblem, PipelineProblem, SampleProblem
 
-ROWS = 1000  # intervals to evaluate in one bisection
-FEWEST, MOST = 4, 12  # halvings of the bracket
-FIRST_STEP = 0.05  # of the lower bound, above which the first load is tried
+
+@dataclass(frozen=True)
+class FirstPlanEffort:
+    """How many loads, orders and numbers of stages are tried.
+
+    Parameters
+    ----------
+    rows, fewest, most
+        Intervals that are evaluated in one bisection, and the fewest and most halvings of the bracket for
+        that.
+    first_step
+        The fraction of the lower bound above which the first load is tried.
+    seconds
+        Seconds after which no further number of stages and no further order is tried.
+    few
+        The largest product of supernodes and devices for which more than one order is tried.
+    """
+
+    rows: int = 1000
+    fewest: int = 4
+    most: int = 12
+    first_step: float = 0.05
+    seconds: float = 0.3
+    few: int = 10_000
+
+
+EFFORT = FirstPlanEffort()
 
 
 class Cut(NamedTuple):
@@ -58,12 +82,12 @@ class Cutter:
         low = self.line.least()
         if best is None or low <= 0:
             return best
-        step = FIRST_STEP
+        step = EFFORT.first_step
         while (found := self.filled(low * (1 + step), most)) is None and step < 1e15:
             step *= 2
-        best, low, high = found or best, low * (1 + step / 2 * (step > FIRST_STEP)), low * (1 + step)
+        best, low, high = found or best, low * (1 + step / 2 * (step > EFFORT.first_step)), low * (1 + step)
         rows = most * int((self.line.count > 0).sum())
-        for _ in range(int(np.clip(ROWS // rows, FEWEST, MOST))):
+        for _ in range(int(np.clip(EFFORT.rows // rows, EFFORT.fewest, EFFORT.most))):
             middle = (low + high) / 2
             found = self.filled(middle, most)
             best, low, high = (best, middle, high) if found is None else (found, low, middle)
@@ -168,8 +192,6 @@ def packed(time: Floats, size: Floats, memory: Floats) -> Ints | None:
     return place
 
 
-SECONDS = 0.3  # after which no further number of stages and no further order is tried
-FEW = 10_000  # largest product of supernodes and devices for which more than one order is tried
 Parts = Sequence[Part]
 
 
@@ -203,10 +225,10 @@ def _cut(problem: Problem) -> Iterator[Parts]:
         return
     number = np.arange(problem.n)
     orders = [number, *_file_order(problem)]
-    if problem.n * problem.count.sum() <= FEW:
+    if problem.n * problem.count.sum() <= EFFORT.few:
         orders += [reverse_postorder(problem.successors, sign * number.astype(float)) for sign in (1, -1)]
     pipeline, devices = problem.pipeline, int(problem.count.sum())
-    clock = Clock(SECONDS)
+    clock = Clock(EFFORT.seconds)
     for order in orders:
         rules = None if pipeline is None else StageRules(problem, pipeline, order)
         exact = problem.limits.stages > 0 or problem.limits.all_devices

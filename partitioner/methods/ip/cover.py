@@ -22,6 +22,7 @@ The bound is the largest T refuted, which is searched for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,43 @@ from partitioner.methods.solvers.backends.backend import Answer, apart, guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PartsProblem
 
-SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
+
+@dataclass(frozen=True)
+class CoverEffort:
+    """How many ways to fill a device are enumerated, and how thresholds rise.
+
+    Parameters
+    ----------
+    states
+        The most states of the ways to fill a device.
+    shrink, grow, widen
+        The factors of the radius of steps: after a step that is no better, after a better one, and where the
+        weights could be better outside.
+    whole
+        The radius over the number of supernodes that counts as none.
+    patience, retries
+        Steps without a better ratio after which a threshold is given up, and how often it is tried again.
+    nearer, close, finest
+        The least step of a bound, the width of a bracket that is not halved any more, and the least distance
+        from the value, as fractions.
+    fewer
+        The fraction of the last threshold below which there may be few enough states to enumerate them again.
+    """
+
+    states: int = 400_000
+    shrink: float = 0.85
+    grow: float = 1.5
+    widen: float = 10.0
+    whole: float = 10.0
+    patience: int = 40
+    retries: int = 2
+    nearer: float = 1e-3
+    close: float = 1e-3
+    finest: float = 1e-4
+    fewer: float = 0.95
+
+
+EFFORT = CoverEffort()
 
 
 class Master:
@@ -80,7 +117,7 @@ class Master:
         """Move the centre to better weights and widen the trust region, or keep the centre and narrow it."""
         if better:
             self.centre = weight
-        self.radius = self.radius * (GROW if better else SHRINK)
+        self.radius = self.radius * (EFFORT.grow if better else EFFORT.shrink)
 
     def best(self, least: float) -> Floats | None:
         """Return the best weights near the centre if the known columns allow them a ratio above `least`.
@@ -91,9 +128,9 @@ class Master:
             trial = self._near()
             if trial is not None and trial[1] > least:
                 return trial[0]
-            if self.radius.min() > WHOLE * self.n:
+            if self.radius.min() > EFFORT.whole * self.n:
                 return None
-            self.radius = self.radius * WIDEN
+            self.radius = self.radius * EFFORT.widen
 
     def _near(self) -> tuple[Floats, float] | None:
         """Return the best weights in the trust region and the ratio that the known columns allow them."""
@@ -113,7 +150,6 @@ class Master:
         return Answer("optimal", np.array(result.variable_values(self.weights)), result.objective_value())
 
 
-MOST_STATES = 400_000
 ROUNDING = 1e-12
 
 
@@ -183,17 +219,11 @@ def _ways(
     steps = steps_of(problem, transfers, bool(problem.contiguous[kind]), left)
     if steps is None:
         return None
-    return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)
+    return enumerate_ways(steps, time * shares.processing, threshold, EFFORT.states, left)
 
 
 MASTER = "partitioner.methods.ip.cover:Master"  # imported when it is needed, as it loads a solver
-PATIENCE = 40  # steps without a better ratio after which a threshold is given up
-RETRIES = 2
 SURE = 1 + 1e-9
-NEARER = 1e-3
-CLOSE = 1e-3
-FINEST = 1e-4
-FEWER = 0.95  # of the last threshold: below it there may be few enough states to enumerate them again
 TINY = 1e-300
 
 
@@ -243,7 +273,7 @@ class Covering:
         found
             Function called with the bound after every threshold.
         """
-        high = threshold = (1 - max(gap, FINEST)) * value
+        high = threshold = (1 - max(gap, EFFORT.finest)) * value
         while self.bound < threshold < np.inf:
             refutation = self._refutation(threshold)
             if refutation is None:
@@ -253,7 +283,7 @@ class Covering:
             found(self.bound)
             if ratio <= SURE:
                 high = threshold
-            if high - self.bound <= CLOSE * high or stop():
+            if high - self.bound <= EFFORT.close * high or stop():
                 return
             threshold = (self.bound + high) / 2
 
@@ -263,12 +293,12 @@ class Covering:
         The last refutation is returned again if its threshold is close enough.
         """
         oracles = self.oracles
-        if oracles is None or (not oracles.ready and threshold < FEWER * oracles.threshold):
+        if oracles is None or (not oracles.ready and threshold < EFFORT.fewer * oracles.threshold):
             self.oracles = oracles = Oracles(self.problem, threshold, self.left)
         if not oracles.ready:
             return None
         last = self.last
-        if last is None or not threshold <= last.threshold <= threshold * (1 + CLOSE):
+        if last is None or not threshold <= last.threshold <= threshold * (1 + EFFORT.close):
             weight = self.weight if last is None else last.weight
             known = [] if last is None or threshold < last.threshold else last.columns
             self.last = last = Refutation(oracles, threshold, weight, known)
@@ -279,8 +309,8 @@ class Covering:
         if ratio > SURE:
             self.bound = max(self.bound, refutation.threshold)
         else:
-            lower = ratio * refutation.threshold * (1 - NEARER)
-            if lower > self.bound * (1 + NEARER):
+            lower = ratio * refutation.threshold * (1 - EFFORT.nearer)
+            if lower > self.bound * (1 + EFFORT.nearer):
                 self.bound = max(self.bound, refutation.refuted(lower))
 
 
@@ -312,7 +342,7 @@ class Refutation:
         self.weight = weight + 1e-6 * max(weight.mean(), TINY)
         self.columns = list(columns)
         self.ratio = 0.0
-        self.retries = RETRIES
+        self.retries = EFFORT.retries
         self.master: Master | None = None
 
     def run(self, stop: Callable[[], bool]) -> float:
@@ -323,7 +353,7 @@ class Refutation:
         self.master = self.master or self._begin()
         idle = 0
         while self.ratio <= SURE and not stop():
-            trial = self.master.best(self.ratio + NEARER / 10) if idle < PATIENCE else None
+            trial = self.master.best(self.ratio + EFFORT.nearer / 10) if idle < EFFORT.patience else None
             if trial is None and not self._only_exact():
                 break
             if trial is not None:
@@ -346,7 +376,7 @@ class Refutation:
         master.move(self.weight, ratio > before)
         master.add(columns)
         self.columns.append(columns)
-        return ratio > before + NEARER / 10
+        return ratio > before + EFFORT.nearer / 10
 
     def _only_exact(self) -> bool:
         """Start again without mixtures, which make ratios too small; False if that cannot help any more."""

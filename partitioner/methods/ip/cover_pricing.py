@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -156,10 +157,30 @@ def best_set(
     return top, weight_found, chosen
 
 
-FEWEST, MOST = 20_000, 5_000_000
-LABELS_PER_SECOND = 2_000_000
+@dataclass(frozen=True)
+class PricingEffort:
+    """How many labels the search of the heaviest set makes.
+
+    Parameters
+    ----------
+    fewest, most
+        The labels that it may make at first, and at most.
+    labels_per_second
+        Labels made in a second, which limit them where there is a time limit.
+    halvings
+        Steps of the search for the price of load.
+    """
+
+    fewest: int = 20_000
+    most: int = 5_000_000
+    labels_per_second: int = 2_000_000
+    halvings: int = 40
+
+
+EFFORT = PricingEffort()
+
+
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
-HALVINGS = 40
 
 
 class Column(NamedTuple):
@@ -203,7 +224,7 @@ class SetOracle:
     ) -> None:
         self.left = left
         self.states, self.threshold = states, threshold
-        self.price, self.short, self.room, self.most = 1.0, 0.004, FEWEST, MOST
+        self.price, self.short, self.room, self.most = 1.0, 0.004, EFFORT.fewest, EFFORT.most
 
     def __call__(self, weight: Floats) -> Column:
         """Return the heaviest set, or a mixture where there are too many labels."""
@@ -215,7 +236,7 @@ class SetOracle:
         short = self.short / 2
         while True:
             target = value * (1 - short)
-            most = int(min(self.most, max(self.left() * LABELS_PER_SECOND, FEWEST)))
+            most = int(min(self.most, max(self.left() * EFFORT.labels_per_second, EFFORT.fewest)))
             room = min(self.room, most)
             labels, found, chosen = apart(
                 partial(best_set, self.states, weight, prices, ahead, self.threshold, target, room)
@@ -226,7 +247,7 @@ class SetOracle:
             if labels == FULL and room >= most and most < self.most:
                 return self._mixture(weight, value)
             if labels == FULL and self.room >= self.most:
-                self.most = max(self.most // 2, FEWEST)
+                self.most = max(self.most // 2, EFFORT.fewest)
                 self.room = min(self.room, self.most)
                 return self._mixture(weight, value)
             if labels == FULL:
@@ -249,7 +270,7 @@ class SetOracle:
         low, high = 0.0, max(4 * self.price, 1e-12)
         while bound(high) < bound(high / 2):
             high *= 2
-        for _ in range(HALVINGS):
+        for _ in range(EFFORT.halvings):
             left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
             low, high = (low, right) if bound(left) < bound(right) else (left, high)
         self.price = (low + high) / 2

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from partitioner.base.clock import METER
 from partitioner.base.interruption import CompilationStopped
@@ -15,18 +16,42 @@ from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
 from partitioner.methods.solvers.portfolio import is_worth_while
 
-SHARE = 0.85  # of the time that is left, if solvers can use the rest
-POLISH = 1e-2  # seconds for each supernode of local search from the first parts
-PATIENCE = 5e-2  # seconds for each supernode without progress before the end
-SMALL = 100  # supernodes: with fewer, the seconds for each are reduced in proportion
-PROGRESS = 1e-3  # fall of the value, as a fraction, that counts as progress and restarts the covering bound
-SLICE = 0.2  # seconds that each of the two runs in turn if there is only one core
-MOMENT = 1.0  # seconds for a local search alone
+
+@dataclass(frozen=True)
+class DescentEffort:
+    """How the time of the local search beside solvers is shared.
+
+    Parameters
+    ----------
+    share
+        The share of the time that is left, if solvers can use the rest.
+    polish, patience
+        Seconds for each supernode of local search from the first parts, and without progress before the end.
+    small
+        Supernodes: with fewer, the seconds for each are reduced in proportion.
+    progress
+        The fall of the value, as a fraction, that counts as progress and restarts the covering bound.
+    slice
+        Seconds that each of the two runs in turn if there is only one core.
+    moment
+        Seconds for a local search alone.
+    """
+
+    share: float = 0.85
+    polish: float = 1e-2
+    patience: float = 5e-2
+    small: int = 100
+    progress: float = 1e-3
+    slice: float = 0.2
+    moment: float = 1.0
+
+
+EFFORT = DescentEffort()
 
 
 def descend(search: SplitSearch) -> None:
     """Improve the parts by local search alone, for a moment or until they meet the bound."""
-    descent = Descent(search, MOMENT)
+    descent = Descent(search, EFFORT.moment)
     descent.run()
     descent.hand_over()
 
@@ -55,10 +80,10 @@ class Descent:
         self.value, self.parts = search.value, search.best
         self.milestone = self.value
         self.leaving = False
-        self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
+        self.size = search.problem.n * min(1.0, search.problem.n / EFFORT.small)
         self.began = self.moved = time.perf_counter()
         left = search.settings.clock.left
-        share = SHARE if is_worth_while((1 - SHARE) * left) else 1.0
+        share = EFFORT.share if is_worth_while((1 - EFFORT.share) * left) else 1.0
         self.clock = search.settings.clock.at_most(min(share * left, seconds))
 
     @property
@@ -74,7 +99,7 @@ class Descent:
     def idle(self) -> bool:
         """Whether it has made no progress for long."""
         now = time.perf_counter()
-        patience = max(PATIENCE * self.size, (self.moved - self.began) / 2)
+        patience = max(EFFORT.patience * self.size, (self.moved - self.began) / 2)
         return now - self.moved > patience
 
     def hand_over(self) -> None:
@@ -96,7 +121,7 @@ class Descent:
 
     def _run(self) -> None:
         problem, settings = self.search.problem, self.search.settings
-        seconds = min(POLISH * self.size, self.left())
+        seconds = min(EFFORT.polish * self.size, self.left())
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)
@@ -107,9 +132,9 @@ class Descent:
     def give_way(self, turn: int) -> None:
         """Wait for a turn (0 for the local search, 1 for the bound) if there is only one core."""
         while self.search.settings.workers == 1 and not (self.leaving or self.late):
-            if int(time.perf_counter() / SLICE) % 2 == turn:
+            if int(time.perf_counter() / EFFORT.slice) % 2 == turn:
                 return
-            time.sleep(SLICE / 10)
+            time.sleep(EFFORT.slice / 10)
 
     @property
     def _floor(self) -> float:
@@ -122,7 +147,7 @@ class Descent:
         return not ends and self.value > self._floor
 
     def _keep(self, value: float, parts: Sequence[Part] | None) -> None:
-        if value < self.milestone * (1 - PROGRESS):
+        if value < self.milestone * (1 - EFFORT.progress):
             self.milestone, self.moved = value, time.perf_counter()
         if value < self.value:
             self.parts = parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from partitioner.methods.bounds.least_part import least_part
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.cover import Covering
-from partitioner.methods.ip.descent import PROGRESS, Descent, descend
+from partitioner.methods.ip.descent import EFFORT as DESCENT
+from partitioner.methods.ip.descent import Descent, descend
 from partitioner.methods.ip.formulate import PlacementProgram, formulate
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.task import Task
@@ -33,9 +34,40 @@ from partitioner.problem.variants import PartsProblem
 
 PLAIN = "partitioner.methods.dp.exact:solve_dp"
 EXTENDED = "partitioner.methods.dp.pipeline:solve_pipeline"
-CHAIN_STEPS = 100_000_000  # limit for the chain in a deterministic run
-CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the time left, and seconds
-SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, up to this many seconds
+
+
+@dataclass(frozen=True)
+class SplitEffort:
+    """How the time of method ``ip`` is shared.
+
+    Parameters
+    ----------
+    chain_steps, chain_share, chain_seconds
+        The limit on steps for the chain in a deterministic run; in others the share of the time left, and
+        seconds.
+    short_share, short_seconds
+        A larger share of the time left, up to this many seconds.
+    look
+        Seconds between two readings of the clock while only the local search runs.
+    hurry
+        Seconds: with less time a first plan is found before solvers start.
+    stating, share
+        Seconds for each pin and device, at most, to formulate a program and send it to a solver, and the
+        share of the time that is left which that may take.
+    """
+
+    chain_steps: int = 100_000_000
+    chain_share: float = 0.2
+    chain_seconds: float = 60.0
+    short_share: float = 0.6
+    short_seconds: float = 1.0
+    look: float = 0.05
+    hurry: float = 10.0
+    stating: float = 3e-6
+    share: float = 0.1
+
+
+EFFORT = SplitEffort()
 
 
 def find_start(search: SplitSearch, cyclic: float) -> None:
@@ -57,8 +89,10 @@ def _starts(search: SplitSearch, cyclic: float) -> Iterator[Sequence[Part]]:
     by_pass = problem.measure.passes == 2
     method: Method = imported(PLAIN if by_pass or problem.chain.pipeline is None else EXTENDED)
     left = settings.clock.left
-    share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
-    limited = within(settings, share, CHAIN_SECONDS)
+    share = max(
+        EFFORT.chain_share, min(EFFORT.short_share, EFFORT.short_seconds / max(left, EFFORT.short_seconds))
+    )
+    limited = within(settings, share, EFFORT.chain_seconds)
     chain = method(problem.chain, replace(limited, incumbent=None, gap=0.0))
     search.raise_bound(min(chain.bound, cyclic))
     parts = lifted(problem, chain)
@@ -72,7 +106,7 @@ def within(settings: Settings, share: float, seconds: float) -> Settings:
     In a deterministic run the limit on steps is lowered instead.
     """
     if settings.deterministic:
-        return replace(settings, step_limit=min(settings.step_limit, CHAIN_STEPS))
+        return replace(settings, step_limit=min(settings.step_limit, EFFORT.chain_steps))
     return settings.within(min(share * settings.clock.left, seconds))
 
 
@@ -92,9 +126,6 @@ def lifted(problem: PartsProblem, chain: Outcome) -> list[Part] | None:
     return [part for part in parts if len(part.nodes)]
 
 
-LOOK = 0.05  # seconds between two readings of the clock while only the local search runs
-
-
 def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound until they meet, or neither makes progress."""
     descent = Descent(search)
@@ -106,7 +137,7 @@ def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
                 stop = _stop(search, descent)
                 covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
                 while not (stop() or descent.idle or running.done()):
-                    wait([running], LOOK)
+                    wait([running], EFFORT.look)
         finally:
             descent.leaving = True
     running.result()
@@ -133,7 +164,7 @@ def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
         search.look()
         descent.hand_over()
         descent.give_way(1)
-        return search.over or descent.late or search.value < value * (1 - PROGRESS)
+        return search.over or descent.late or search.value < value * (1 - DESCENT.progress)
 
     return stop
 
@@ -141,9 +172,6 @@ def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
 TIGHTEN = "partitioner.methods.ip.solve:tighten"  # these load a solver of linear programs
 COVER = "partitioner.methods.ip.solve:cover"
 IN_TURNS = "partitioner.methods.ip.turns:tighten_in_turns"
-HURRY = 10.0  # seconds: with less time a first plan is found before solvers start
-STATING = 3e-6  # seconds for each pin and device, at most, to formulate a program and send it to a solver
-SHARE = 0.1  # of the time that is left, which formulating may take
 UNSTATED = "no solver was started: too little time was left to formulate and solve the integer program"
 
 
@@ -164,7 +192,7 @@ def solve_ip(problem: PartsProblem, settings: Settings) -> Outcome:
     if settings.deterministic:
         return _solve_in_turns(search, relaxation, cyclic)
     attainable = search.bound > relaxation.bound
-    alone = settings.clock.left < HURRY or attainable or cyclic > search.bound
+    alone = settings.clock.left < EFFORT.hurry or attainable or cyclic > search.bound
     if alone:
         find_start(search, cyclic)
     if attainable and not search.over:
@@ -191,7 +219,9 @@ def _slots(search: SplitSearch) -> list[Slot]:
     left = settings.clock.left
     pins = len(problem.nets.pins.items) * int(problem.count.sum())
     named = settings.backend != "auto"
-    if not named and (search.closed or not is_worth_while(left) or pins * STATING > SHARE * left):
+    if not named and (
+        search.closed or not is_worth_while(left) or pins * EFFORT.stating > EFFORT.share * left
+    ):
         search.notes += [] if search.closed else [UNSTATED]
         search.cut_short = True
         return []

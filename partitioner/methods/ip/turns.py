@@ -14,24 +14,46 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.cover import Covering
-from partitioner.methods.ip.descent import PROGRESS
+from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import EFFORT as ANNEALING
 from partitioner.methods.local_search.rounds import LocalSearch, PartLayout
 from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
 from partitioner.methods.solvers.messages import Job, News
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
-from partitioner.methods.solvers.portfolio import LOOK, SEARCH_GAP, Statement, unscaled
+from partitioner.methods.solvers.portfolio import EFFORT as PORTFOLIO
+from partitioner.methods.solvers.portfolio import Statement, unscaled
 from partitioner.methods.solvers.search import PRECISION, Search
 from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
 
-STEPS = 40  # of the covering bound in a turn
+
+@dataclass(frozen=True)
+class TurnsEffort:
+    """The length of each turn, as a count of work.
+
+    Parameters
+    ----------
+    steps
+        Steps of the covering bound in a turn.
+    rounds
+        Rounds of annealing in a turn, of the length of the first ones.
+    patience
+        Turns without progress before the end.
+    first_proof
+        The limit on the nodes of the first proof; each further round has twice as many.
+    search_nodes, neighbourhoods
+        The limit on the nodes of a neighbourhood, and how many there are between two proofs.
+    """
+
+    steps: int = 40
+    rounds: int = 2
+    patience: int = 3
+    first_proof: int = 200
+    search_nodes: int = 200
+    neighbourhoods: int = 4
 
 
-ROUNDS = 2  # of annealing in a turn, of the length of the first ones
-
-
-PATIENCE = 3  # turns without progress before the end
+EFFORT = TurnsEffort()
 
 
 def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
@@ -42,13 +64,15 @@ def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
     if search.best is not None:
         annealing.offer(search.best)
     idle = 0
-    while not search.over and idle < PATIENCE:
+    while not search.over and idle < EFFORT.patience:
         value, bound = search.value, search.bound
-        annealing.run(_goes_on(search, annealing), annealing.shifts + ROUNDS * ANNEALING.shifts * problem.n)
+        annealing.run(
+            _goes_on(search, annealing), annealing.shifts + EFFORT.rounds * ANNEALING.shifts * problem.n
+        )
         if annealing.parts is not None and annealing.value < search.value:
             search.offer(annealing.parts)
         covering.rise(search.value, search.settings.gap, _counted(search), search.raise_bound)
-        moved = search.value < value * (1 - PROGRESS) or search.bound > bound * (1 + PROGRESS)
+        moved = search.value < value * (1 - DESCENT.progress) or search.bound > bound * (1 + DESCENT.progress)
         idle = 0 if moved else idle + 1
 
 
@@ -58,7 +82,7 @@ def _goes_on(search: SplitSearch, annealing: LocalSearch) -> Callable[[], bool]:
 
 
 def _counted(search: SplitSearch) -> Callable[[], bool]:
-    left = STEPS
+    left = EFFORT.steps
 
     def stop() -> bool:
         nonlocal left
@@ -68,9 +92,6 @@ def _counted(search: SplitSearch) -> Callable[[], bool]:
     return stop
 
 
-FIRST_EFFORT = 200  # limit on the nodes of the first proof; each further round has twice as many
-SEARCH_EFFORT = 200  # limit on the nodes of a neighbourhood
-NEIGHBOURHOODS = 4  # between two proofs
 ENDED = ("optimal", "gap", "infeasible")
 
 
@@ -104,7 +125,7 @@ class Turns:
 
     def run(self) -> None:
         """Run solves until the search is over or no backend can prove anything more."""
-        effort = FIRST_EFFORT
+        effort = EFFORT.first_proof
         while not self.search.over and self.backends:
             for backend in tuple(self.backends):
                 if self._proof(backend, effort) or self.search.over:
@@ -131,11 +152,11 @@ class Turns:
         return answer.stop in ENDED and known == (search.value, search.bound, search.refused)
 
     def _neighbourhoods(self, backend: Capability) -> None:
-        for _ in range(NEIGHBOURHOODS if self.searches else 0):
+        for _ in range(EFFORT.neighbourhoods if self.searches else 0):
             if self.search.over or self.search.best is None:
                 return
             statement = self.state(self.near.task(self.search), backend)
-            answer = self._answer(statement, backend, SEARCH_GAP, SEARCH_EFFORT)
+            answer = self._answer(statement, backend, PORTFOLIO.search_gap, EFFORT.search_nodes)
             self.near.learn(answer is not None and answer.stop in ENDED)
 
     def _answer(self, statement: Statement, backend: Capability, gap: float, effort: int) -> Answer | None:
@@ -146,7 +167,7 @@ class Turns:
         self.worker.submit(Job(backend.place, statement.payload, limits))
         message: Answer | News | None = None
         while not isinstance(message, Answer) and not self.search.settings.expired:
-            event = self.pool.next(LOOK)
+            event = self.pool.next(PORTFOLIO.look)
             if event is not None and event.worker is self.worker:
                 message = event.message if event.message.values is not None else message
                 message = event.message if isinstance(event.message, Answer) else message

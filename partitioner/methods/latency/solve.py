@@ -29,7 +29,8 @@ from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import places_of
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, candidates, pick
-from partitioner.methods.solvers.portfolio import SLICE, Slot, SolverPortfolio, Statement
+from partitioner.methods.solvers.portfolio import EFFORT as PORTFOLIO
+from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, Statement
 from partitioner.methods.solvers.search import Search
 from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import SampleProblem
@@ -158,7 +159,7 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
         return
     anneals = settings.workers > 1 and not settings.compiled_enough
     threads = max(1, settings.workers - anneals) if backends[0].parallel else 1
-    slots = [Slot(backends, threads, SLICE, settings.seed, searches=False)]
+    slots = [Slot(backends, threads, PORTFOLIO.slice, settings.seed, searches=False)]
     if search.best is not None:
         annealing.offer(search.best)
     done: list[bool] = []

@@ -5,7 +5,7 @@ Packing of groups into devices by CP-SAT, for when memory is too scarce for simp
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,8 +18,23 @@ from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
 UNITS = 2.0**40  # units of memory in the largest finite limit
-EFFORT = 5.0  # limit in CP-SAT's deterministic seconds
-LARGEST = 200_000  # limit on the pairs of a group and a device in the model
+
+
+@dataclass(frozen=True)
+class PackingEffort:
+    """How long a packing by a solver may take.
+
+    Parameters
+    ----------
+    seconds, pairs
+        The limit in CP-SAT's deterministic seconds, and on the pairs of a group and a device in its model.
+    """
+
+    seconds: float = 5.0
+    pairs: int = 200_000
+
+
+EFFORT = PackingEffort()
 
 
 def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
@@ -29,7 +44,7 @@ def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
     is checked with the true sizes.
     """
     pairs = int(tasks.group_allowed.sum())
-    if settings.expired or pairs > LARGEST:
+    if settings.expired or pairs > EFFORT.pairs:
         return None, False
     answer = guarded(lambda: _solved(tasks, SolverLimits(settings.seconds_left, seed=settings.seed)))
     if answer.values is None:
@@ -53,7 +68,7 @@ def _solved(tasks: Tasks, limits: SolverLimits) -> Answer:
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = limits.seed % 2**31
-    solver.parameters.max_deterministic_time = EFFORT
+    solver.parameters.max_deterministic_time = EFFORT.seconds
     if limits.seconds is not None:
         solver.parameters.max_time_in_seconds = limits.seconds
     status = solver.solve(model)

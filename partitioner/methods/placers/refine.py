@@ -7,7 +7,7 @@ Simulated annealing on the makespan, compiled.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -269,11 +269,32 @@ def anneal(
     return best
 
 
-MOST_MOVES, STEPS = 200_000, 6e8  # limits on the moves, and on moves times the number of tasks and edges
-CHUNK = 4e7
-HOT = 0.1, 0.3, 0.03  # first temperature of each round, as a fraction of a task's time on the critical path
-COLD = 0.02  # the last temperature over the first
-LONG = 20
+@dataclass(frozen=True)
+class RefinementEffort:
+    """How many moves are tried, and at which temperatures.
+
+    Parameters
+    ----------
+    moves, work
+        Limits on the moves, and on moves times the number of tasks and edges.
+    chunk
+        Moves times tasks and edges between two readings of the clock.
+    hot, cold
+        The first temperature of each round, as a fraction of a task's time on the critical path, and the last
+        temperature over the first.
+    long
+        The tasks of a critical path, at least, as which its length counts for that time.
+    """
+
+    moves: int = 200_000
+    work: float = 6e8
+    chunk: float = 4e7
+    hot: tuple[float, ...] = (0.1, 0.3, 0.03)
+    cold: float = 0.02
+    long: int = 20
+
+
+EFFORT = RefinementEffort()
 
 
 def refined(tasks: Tasks, found: Found, settings: Settings, bound: float = 0.0) -> Found:
@@ -316,8 +337,8 @@ class _Search:
 
     def run(self) -> None:
         """Run the rounds, each from the best placement so far."""
-        for hot in HOT if self.tasks.n else ():
-            heat = _heat(self.limit // len(HOT), hot * self._step())
+        for hot in EFFORT.hot if self.tasks.n else ():
+            heat = _heat(self.limit // len(EFFORT.hot), hot * self._step())
             self._restart()
             for chunk in np.array_split(heat, max(1, len(heat) // self._chunk())):
                 if meets(self.bound, self.value, self.settings.gap) or self.settings.expired:
@@ -341,16 +362,16 @@ class _Search:
 
     def _step(self) -> float:
         """Return an estimate of the time of a task on the critical path."""
-        return float(self.value / max(LONG, 4 * self.tasks.n**0.5))
+        return float(self.value / max(EFFORT.long, 4 * self.tasks.n**0.5))
 
     def _chunk(self) -> int:
-        return int(np.clip(CHUNK / (1 + _steps(self.tasks)), 10, 5_000))
+        return int(np.clip(EFFORT.chunk / (1 + _steps(self.tasks)), 10, 5_000))
 
 
 def moves_for(tasks: Tasks) -> int:
     """Return how many moves a search tries without a deadline."""
     each = _steps(tasks) * (4 if tasks.contention else 1)
-    return int(min(MOST_MOVES, STEPS / (1 + each)))
+    return int(min(EFFORT.moves, EFFORT.work / (1 + each)))
 
 
 def _steps(tasks: Tasks) -> int:
@@ -360,7 +381,7 @@ def _steps(tasks: Tasks) -> int:
 
 def _heat(moves: int, hot: float) -> Floats:
     """Return temperatures that fall by the same factor from move to move, shape (moves,)."""
-    return np.asarray(hot * COLD ** np.linspace(0.0, 1.0, max(1, moves)))
+    return np.asarray(hot * EFFORT.cold ** np.linspace(0.0, 1.0, max(1, moves)))
 
 
 def _walk(tasks: Tasks, found: Found) -> Walk:

@@ -12,10 +12,30 @@ from partitioner.methods.places import places_of
 from partitioner.methods.solvers.search import Search
 from partitioner.problem.arrays import Bools, Floats, Ints
 
-FIRST_SIZE = 200.0
-DEVICE_SHARE = 0.6
-GROWTH, SHRINKAGE = 1.15, 0.8
-LEAST_GAIN = 1e-5
+
+@dataclass(frozen=True)
+class NeighbourhoodEffort:
+    """How large neighbourhoods are.
+
+    Parameters
+    ----------
+    first_size, growth, shrinkage
+        Pairs of a supernode and a device that are left open at first, and the factors by which they grow and
+        shrink.
+    device_share
+        The share of neighbourhoods of some devices; the others are windows of the order.
+    least_gain
+        The least fraction by which a neighbourhood must improve the value.
+    """
+
+    first_size: float = 200.0
+    growth: float = 1.15
+    shrinkage: float = 0.8
+    device_share: float = 0.6
+    least_gain: float = 1e-5
+
+
+EFFORT = NeighbourhoodEffort()
 
 
 @dataclass(eq=False)
@@ -31,7 +51,7 @@ class Neighbourhoods:
     """
 
     rng: np.random.Generator
-    size: float = FIRST_SIZE
+    size: float = EFFORT.first_size
 
     def task(self, search: Search[Any]) -> Any:
         """Return the task to improve the incumbent on some devices, or in a window of the supernodes' order.
@@ -41,15 +61,15 @@ class Neighbourhoods:
         problem = search.problem
         home = places_of(problem, search.best or ())
         load = _device_loads(search, home)
-        tight = np.asarray((load >= 1 - LEAST_GAIN).any(axis=0))
-        by_devices = self.rng.random() < DEVICE_SHARE
+        tight = np.asarray((load >= 1 - EFFORT.least_gain).any(axis=0))
+        by_devices = self.rng.random() < EFFORT.device_share
         loose = self._devices(home, tight, load.max(axis=0)) if by_devices else self._window(home, tight)
-        cutoff = search.value * (1 - LEAST_GAIN)
+        cutoff = search.value * (1 - EFFORT.least_gain)
         return search.task_near(cutoff, home, loose)
 
     def learn(self, searched: bool) -> None:
         """Grow the size if the last neighbourhood was searched to the end, else shrink it."""
-        self.size *= GROWTH if searched else SHRINKAGE
+        self.size *= EFFORT.growth if searched else EFFORT.shrinkage
 
     def _devices(self, home: Ints, tight: Bools, load: Floats) -> Bools:
         """Return where supernodes may be, (n, devices): those of tight and some other devices on these."""

@@ -15,13 +15,34 @@ from partitioner.methods.solvers.neighbourhood import Neighbourhoods
 from partitioner.methods.solvers.search import MARGIN, PRECISION, Search
 from partitioner.methods.solvers.worker_pool import Event, Worker, WorkerPool
 
-LOOK = 0.05  # seconds between two readings of the clock
-GRACE = 2.0  # seconds by which a solver may overrun its own limit
-LEAST = 1.0  # seconds: with less time left no process is started
-SLICE = 10.0  # seconds of the first proof where proofs alternate with neighbourhoods
-SEARCH_SECONDS = 3.0  # for one neighbourhood
-SEARCH_GAP = 1e-3
-STALE = 1.01  # a proof starts again when the value has fallen by this factor
+
+@dataclass(frozen=True)
+class PortfolioEffort:
+    """How the time of solvers is shared between proofs and neighbourhoods.
+
+    Parameters
+    ----------
+    look, grace, least
+        Seconds between two readings of the clock, by which a solver may overrun its own limit, and with less
+        than which left no process is started.
+    slice, search_seconds
+        Seconds of the first proof where proofs alternate with neighbourhoods, and of one neighbourhood.
+    search_gap
+        The relative gap at which the search of a neighbourhood ends.
+    stale
+        A proof starts again when the value has fallen by this factor.
+    """
+
+    look: float = 0.05
+    grace: float = 2.0
+    least: float = 1.0
+    slice: float = 10.0
+    search_seconds: float = 3.0
+    search_gap: float = 1e-3
+    stale: float = 1.01
+
+
+EFFORT = PortfolioEffort()
 
 
 class Statement(Protocol):
@@ -104,11 +125,11 @@ def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: 
     """
     first = backends[0]
     if first.parallel or workers == 1:
-        slice_ = np.inf if first.parallel else SLICE
+        slice_ = np.inf if first.parallel else EFFORT.slice
         return [Slot(list(backends), workers, slice_, seed, searches=searches)]
     if not searches:
         return [Slot([backend], 1, np.inf, seed + i) for i, backend in enumerate(backends[:workers])]
-    proving = [Slot([backend], 1, SLICE, seed + i) for i, backend in enumerate(backends[:workers])]
+    proving = [Slot([backend], 1, EFFORT.slice, seed + i) for i, backend in enumerate(backends[:workers])]
     searching = range(len(proving), workers)
     return proving + [Slot([backends[i % len(backends)]], 1, 0.0, seed + i) for i in searching]
 
@@ -158,7 +179,7 @@ class SolverPortfolio:
         proving = any(not slot.done for slot in self.slots if slot.slice > 0)
         if not proving or not any(slot.run for slot in self.slots):
             return False
-        self.listen(LOOK)
+        self.listen(EFFORT.look)
         return True
 
     def end(self) -> None:
@@ -170,8 +191,8 @@ class SolverPortfolio:
     def _keep_busy(self, slot: Slot) -> None:
         run = slot.run
         if run is not None:
-            stale = run.whole and run.statement.cutoff > STALE * self.search.target
-            if stale or time.perf_counter() > run.ends + GRACE:
+            stale = run.whole and run.statement.cutoff > EFFORT.stale * self.search.target
+            if stale or time.perf_counter() > run.ends + EFFORT.grace:
                 self._abandon(slot)
         if slot.run is None and not slot.done:
             self._start(slot)
@@ -190,10 +211,10 @@ class SolverPortfolio:
         may_search = slot.searches and search.best is not None and slot.slice < np.inf
         whole = not may_search or (now >= slot.search_until and slot.slice > 0)
         task = search.task() if whole else slot.near.task(search)
-        seconds = min(max(slot.slice, SLICE) if whole else SEARCH_SECONDS, self._left())
+        seconds = min(max(slot.slice, EFFORT.slice) if whole else EFFORT.search_seconds, self._left())
         backend = slot.backends[slot.runs % len(slot.backends)]
         slot.runs += whole
-        gap = max(0.0, search.settings.gap - 2 * PRECISION) if whole else SEARCH_GAP
+        gap = max(0.0, search.settings.gap - 2 * PRECISION) if whole else EFFORT.search_gap
         limits = SolverLimits(None if np.isinf(seconds) else seconds, gap, slot.seed, slot.threads)
         slot.run = SolverRun(self.state(task, backend), backend, whole, self._known(), now + seconds)
         job = Job(backend.place, slot.run.statement.payload, limits)
@@ -245,7 +266,7 @@ class SolverPortfolio:
 
 def is_worth_while(seconds: float) -> bool:
     """Whether a process that is started now can achieve anything in so little time as `seconds`."""
-    return seconds >= LEAST
+    return seconds >= EFFORT.least
 
 
 def unscaled(bound: float, statement: Statement) -> float:

@@ -13,8 +13,30 @@ from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.problem import Problem
 from partitioner.workload.graph import Bools
 
-STRIDES = (1, 2, 3, 4, 6, 8, 12)  # supernodes that borders are moved by
-TOGETHER = (1, 2, 3)  # neighbouring borders that are moved together
+
+@dataclass(frozen=True)
+class BordersEffort:
+    """How borders are moved, and how often.
+
+    Parameters
+    ----------
+    strides, together
+        The supernodes that borders are moved by, and the numbers of neighbouring borders that are moved
+        together.
+    estimates
+        The most estimates of moved borders.
+    shakes, shaken
+        How often borders are moved at random from a local optimum, and how many at a time.
+    """
+
+    strides: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
+    together: tuple[int, ...] = (1, 2, 3)
+    estimates: int = 60_000
+    shakes: int = 300
+    shaken: int = 3
+
+
+EFFORT = BordersEffort()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +92,8 @@ class StageBorders:
 
     def moves(self) -> Iterator[tuple[int, int, int]]:
         """Yield the moves of neighbouring borders as first border, one after the last, and distance."""
-        for count in TOGETHER:
-            for stride in STRIDES:
+        for count in EFFORT.together:
+            for stride in EFFORT.strides:
                 for first in range(1, self.stages - count + 1):
                     yield first, first + count, -stride
                     yield first, first + count, stride
@@ -87,7 +109,7 @@ class StageBorders:
         found = self
         for _ in range(count if self.stages > 1 else 0):
             first = int(rng.integers(1, self.stages))
-            distance = int(rng.choice(STRIDES)) * int(rng.choice([-1, 1]))
+            distance = int(rng.choice(EFFORT.strides)) * int(rng.choice([-1, 1]))
             found = found.moved(first, first + 1, distance) or found
         return found
 
@@ -139,9 +161,6 @@ def fitted(
 
 
 TOLERANCE = 1e-9
-MOST_ESTIMATES = 60_000  # of moved borders
-SHAKES = 300  # times that borders are moved at random
-SHAKEN = 3  # borders that are moved at random to leave a local optimum
 Estimated = tuple[float, StageBorders]
 
 
@@ -174,10 +193,10 @@ class BorderDescent:
             found = self._descent(start)
             yield found[1]
             best = found if best is None or found[0] < best[0] else best
-        for _ in range(SHAKES if best is not None else 0):
+        for _ in range(EFFORT.shakes if best is not None else 0):
             if best is None or self.ended:
                 return
-            found = self._descent(best[1].shaken(self.rng, SHAKEN))
+            found = self._descent(best[1].shaken(self.rng, EFFORT.shaken))
             if found[0] < best[0] * (1 - TOLERANCE) and self.sound(found[1]):
                 best = found
                 yield found[1]
@@ -185,7 +204,7 @@ class BorderDescent:
     @property
     def ended(self) -> bool:
         """Whether the time is over, or the moves."""
-        return self.moves >= MOST_ESTIMATES or self.over()
+        return self.moves >= EFFORT.estimates or self.over()
 
     def _descent(self, borders: StageBorders) -> Estimated:
         """Return the stages after moves of neighbouring borders, as long as one lowers the estimate."""

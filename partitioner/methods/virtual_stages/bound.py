@@ -17,7 +17,8 @@ from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.virtual_stages.bound_arcs import StageArcs, joint_nets, stage_arcs
-from partitioner.methods.virtual_stages.bound_pairs import MOST_CUTS, MOST_STEPS, PairWalk
+from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
+from partitioner.methods.virtual_stages.bound_pairs import PairWalk
 from partitioner.methods.virtual_stages.kernel import CutNets, count_passes, path_ends
 from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
@@ -91,14 +92,58 @@ class PathMaster:
         return np.array(result.variable_values(self.weights)), np.array(result.dual_values(self.rows))
 
 
-NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
-CLOSE = 1e-4  # of the value: the distance at which prices count as the best ones
-MOST_PRICES, MOST_WALKS = 120, 30  # weighted paths that are tried for a set of stages
-MOST_ROUNDS = 6  # times that stages are closed at one makespan
-LITTLE = 0.98  # closing ends if more than this fraction of the stages is left
-MOST_PATHS, MOST_KNOWN = 400, 400
-ASIDE = 1e-3  # length that the passes of other devices have in the path along one device
-FURTHER, PATIENCE = 8, 64  # factors for the steps of walks: each time that one is given up, and at most
+@dataclass(frozen=True)
+class PathBoundEffort:
+    """How close the bound on paths comes to the value, and what it tries for that.
+
+    Parameters
+    ----------
+    narrow
+        The distance of bound and value at which the search ends, as a fraction of the value.
+    close
+        The distance at which prices count as the best ones, as a fraction of the value.
+    prices, walks
+        The weighted paths that are tried for a set of stages, and those of them that are walked.
+    rounds, little
+        The times that stages are closed at one makespan; it ends early if more than the fraction `little` of
+        the stages is left.
+    paths, known
+        The paths that are kept for the linear program, and for new sets of stages.
+    aside
+        The length that the passes of other devices have in the path along one device.
+    further, patience
+        The factors for the steps of walks: each time that one is given up, and at most.
+    passes, choices
+        The most passes of a pipeline, and the most choices of the stages that do not wait.
+    cells
+        Pairs of cuts for all numbers of devices that are looked at together.
+    walked
+        Steps after which no walk that was given up is done again.
+    halved
+        The most distances of a bound and the makespan.
+    """
+
+    narrow: float = 5e-4
+    close: float = 1e-4
+    prices: int = 120
+    walks: int = 30
+    rounds: int = 6
+    little: float = 0.98
+    paths: int = 400
+    known: int = 400
+    aside: float = 1e-3
+    further: int = 8
+    patience: int = 64
+    passes: int = 150_000
+    choices: int = 1000
+    cells: int = 4_000_000
+    walked: int = 2_000_000_000
+    halved: int = 2000
+
+
+EFFORT = PathBoundEffort()
+
+
 ROUNDING = 1e-9
 
 
@@ -138,7 +183,7 @@ class PathBound:
     settings: Settings
     bound: float
     high: float
-    most_steps: int = MOST_STEPS
+    most_steps: int = PAIRS.steps
     paths: list[Floats] = field(default_factory=list)
     known: dict[bytes, Ints] = field(default_factory=dict)
     best: Floats | None = None
@@ -158,13 +203,13 @@ class PathBound:
     @property
     def closed(self) -> bool:
         """Whether the search has ended."""
-        return self.high - self.bound <= NARROW * self.high
+        return self.high - self.bound <= EFFORT.narrow * self.high
 
     def go_on(self, high: float) -> bool:
         """Open the search up to a makespan again, for longer walks; return whether there may be any."""
-        if not self.given_up or self.most_steps >= MOST_STEPS * PATIENCE:
+        if not self.given_up or self.most_steps >= PAIRS.steps * EFFORT.patience:
             return False
-        self.high, self.given_up, self.most_steps = high, False, self.most_steps * FURTHER
+        self.high, self.given_up, self.most_steps = high, False, self.most_steps * EFFORT.further
         return True
 
     def begin(self, limit: float) -> Iterator[Ints]:
@@ -189,7 +234,7 @@ class PathBound:
     def _refuted(self, limit: float) -> Generator[Ints, None, bool]:
         """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
         open_, most = self.open_, limit * (1 + ROUNDING)
-        for _ in range(MOST_ROUNDS):
+        for _ in range(EFFORT.rounds):
             count = int(open_.sum())
             for path in self.rows if self.best is None else [*self.rows, self.best]:
                 if self.settings.expired:
@@ -198,9 +243,9 @@ class PathBound:
             low = yield from self._priced(open_, limit, None, True)
             if low > most:
                 return True
-            if open_.sum() > LITTLE * count:
+            if open_.sum() > EFFORT.little * count:
                 break
-        if self.arcs.stages != 2 * len(self.rows) or len(open_[0]) > MOST_CUTS:
+        if self.arcs.stages != 2 * len(self.rows) or len(open_[0]) > PAIRS.cuts:
             return False
         walk = PairWalk(
             *(self.arcs, bool(self.ranks[-1] == 0), self.rows, open_, self.nets, most, self.settings),
@@ -219,9 +264,9 @@ class PathBound:
         With a walk, only pipelines count of which no device exceeds its limit. If the limit is to be refuted,
         the bound is not raised where that cannot succeed.
         """
-        master, low, high = PathMaster(self.paths[-MOST_PATHS:]), -np.inf, np.inf
+        master, low, high = PathMaster(self.paths[-EFFORT.paths :]), -np.inf, np.inf
         used = set[bytes]() if walk else self._known_of(open_, master)
-        for _ in range(MOST_WALKS if walk else MOST_PRICES):
+        for _ in range(EFFORT.walks if walk else EFFORT.prices):
             found = master.solve() if used else None
             first = np.mean(self.paths, axis=0) if self.best is None else self.best
             path = first if found is None else found[0]
@@ -235,7 +280,7 @@ class PathBound:
                 break
             if found is not None:
                 high = min(high, self._longest(found[1], master))
-                if high - low <= CLOSE * limit or (refuting and high < limit):
+                if high - low <= EFFORT.close * limit or (refuting and high < limit):
                     break
             times, key = self.arcs.stage_times(best), best.tobytes()
             if key not in used:
@@ -249,7 +294,7 @@ class PathBound:
     def _known_of(self, open_: Bools, master: PathMaster) -> set[bytes]:
         """Add the known pipelines of open stages to the master, and return their keys."""
         used, numbers = set[bytes](), np.arange(len(open_))
-        for key, borders in list(self.known.items())[-MOST_KNOWN:]:
+        for key, borders in list(self.known.items())[-EFFORT.known :]:
             if open_[numbers, borders[:-1], borders[1:]].all():
                 master.add_times(self.arcs.stage_times(borders))
                 used.add(key)
@@ -273,14 +318,7 @@ class PathBound:
     def _along_devices(self) -> list[Floats]:
         """Return for each device a path with all its passes, and others before and after them."""
         own = self.ranks[None, :] == np.arange(self.ranks.max() + 1)[:, None]
-        return [self._path(np.repeat(np.where(each, 1.0, ASIDE)[:, None], 3, axis=1)) for each in own]
-
-
-MOST_PASSES = 150_000
-MOST_CHOICES = 1000  # of the stages that do not wait
-MOST_CELLS = 4_000_000  # pairs of cuts for all numbers of devices that are looked at together
-MOST_WALKED = 2_000_000_000  # steps, after which no walk that was given up is done again
-MOST_HALVED = 2000  # distances of a bound and the makespan
+        return [self._path(np.repeat(np.where(each, 1.0, EFFORT.aside)[:, None], 3, axis=1)) for each in own]
 
 
 class PathBounds:
@@ -327,7 +365,7 @@ class PathBounds:
             Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
         counts = [devices for devices, bound in known.items() if bound < value]
-        together = max(1, MOST_CELLS // len(self.costs.cuts) ** 2)
+        together = max(1, EFFORT.cells // len(self.costs.cuts) ** 2)
         self.bound, found = min(known.values()), value
         for first in range(0, len(counts), together):
             group = {devices: known[devices] for devices in counts[first : first + together]}
@@ -348,11 +386,11 @@ class PathBounds:
                 searches.append(search)
             if before == len(searches):
                 least = min(least, bound)
-        for _ in range(MOST_HALVED if searches else 0):
+        for _ in range(EFFORT.halved if searches else 0):
             search = min(searches, key=lambda each: each.bound)
             if self.settings.expired or search.bound >= least:
                 break
-            far = sum(each.walked for each in searches) > MOST_WALKED
+            far = sum(each.walked for each in searches) > EFFORT.walked
             if search.closed and (far or not search.go_on(value)):
                 break
             yield from search.halve()
@@ -362,7 +400,7 @@ class PathBounds:
         """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
         schedule, chunks = schedule_of(self.problem)
         batch, spine, costs = self.problem.pipeline.microbatches or 1, self.spine, self.costs
-        many = 3 * batch * devices * chunks > MOST_PASSES
+        many = 3 * batch * devices * chunks > EFFORT.passes
         if many or not costs.cuts.complete or spine is None or not spine.trains or not spine.returns:
             return
         model = VirtualModel(costs, schedule, devices, chunks)
@@ -387,7 +425,7 @@ def _choices(waiting: Bools, idle: Bools, stages: int) -> list[frozenset[int]]:
         steps = [(apart, _after(at, waiting)) for apart, at in found]
         steps += [(apart | {stage}, _after(at, idle)) for apart, at in found]
         found = [(apart, at) for apart, at in steps if at.any()]
-        if len(found) > MOST_CHOICES:
+        if len(found) > EFFORT.choices:
             return []
     possible = [apart for apart, at in found if at[-1]]
     return sorted(possible, key=lambda apart: (len(apart), *sorted(apart)))

@@ -114,8 +114,23 @@ def cheapest_sums(one: Floats, other: Floats) -> Floats:
     return found
 
 
-MOST_STEPS = 30_000_000  # of all walks with a limit, at first
-MOST_CUTS = 320
+@dataclass(frozen=True)
+class PairWalkEffort:
+    """How far the stages of two devices are walked together.
+
+    Parameters
+    ----------
+    steps, cuts
+        The most steps of all walks with a limit, at first, and the most cuts of a graph.
+    """
+
+    steps: int = 30_000_000
+    cuts: int = 320
+
+
+EFFORT = PairWalkEffort()
+
+
 Pair = tuple[int, int]
 Table = TypeVar("Table", Bools, Floats)
 
@@ -150,7 +165,7 @@ class PairWalk:
     limit: float
     settings: Settings
     steps: int = 0
-    most_steps: int = MOST_STEPS
+    most_steps: int = EFFORT.steps
 
     def __post_init__(self) -> None:
         self.devices, self.cuts = len(self.rows), self.open_.shape[1]

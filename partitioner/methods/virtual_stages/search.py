@@ -23,8 +23,44 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 
 Cost = tuple[float, float, float]
 LESS = 1 - 1e-12
-MOST_MOVES, MOST_SCARCE = 20_000, 400  # moves that are tried, and where memory is scarce
-SHAKEN = 3  # borders that are moved at random to leave a local optimum
+
+
+@dataclass(frozen=True)
+class StageSearchEffort:
+    """How many plans of stages are kept, and how the best are improved.
+
+    Parameters
+    ----------
+    limits
+        The limits tried in turn, as factors of the bound.
+    width, widest
+        The plans that are kept for each number of stages, and at most.
+    products, sums
+        Extensions of plans made at once, and sums of loads made at once.
+    exact
+        Plans of least bounds whose loads are computed.
+    polished
+        The best plans that are improved by moves of borders.
+    moves, scarce_moves
+        The moves that are tried, and where memory is scarce.
+    shakes, shaken
+        How often borders are moved at random from a local optimum, and how many at a time.
+    """
+
+    limits: tuple[float, ...] = (1.0005, 1.003, 1.01, 1.03, 1.06, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0)
+    width: int = 4000
+    widest: int = 30_000
+    products: int = 4_000_000
+    sums: int = 4_000_000
+    exact: int = 300
+    polished: int = 5
+    moves: int = 20_000
+    scarce_moves: int = 400
+    shakes: int = 60
+    shaken: int = 3
+
+
+EFFORT = StageSearchEffort()
 
 
 def even_borders(model: VirtualModel, weight: Floats) -> Ints | None:
@@ -60,7 +96,7 @@ def cost_of(model: VirtualModel, borders: Ints) -> Cost:
 
 def improved(model: VirtualModel, borders: Ints, settings: Settings) -> Ints:
     """Return the borders after moves of single borders, as long as one lowers the cost."""
-    cost, going, left = cost_of(model, borders), True, MOST_SCARCE if model.scarce else MOST_MOVES
+    cost, going, left = cost_of(model, borders), True, EFFORT.scarce_moves if model.scarce else EFFORT.moves
     while going:
         going = False
         for other in _moves(model, borders):
@@ -98,7 +134,7 @@ def _moves(model: VirtualModel, borders: Ints) -> Iterator[Ints]:
 def shaken(model: VirtualModel, borders: Ints, rng: np.random.Generator) -> Ints:
     """Return the borders with some of them moved at random."""
     allowed, moved = model.costs.allowed, borders.copy()
-    for k in rng.integers(1, len(borders) - 1, SHAKEN).tolist() if len(borders) > 2 else ():
+    for k in rng.integers(1, len(borders) - 1, EFFORT.shaken).tolist() if len(borders) > 2 else ():
         between = np.flatnonzero(allowed[moved[k - 1]] & allowed[:, moved[k + 1]])
         if len(between):
             moved[k] = rng.choice(between)
@@ -108,7 +144,6 @@ def shaken(model: VirtualModel, borders: Ints, rng: np.random.Generator) -> Ints
 ROUNDING = 1e-12
 LEAST = 1e-150  # of sums of loads by whose square others are divided
 DIGITS = 11  # of loads that count as equal
-MOST_PRODUCTS = 4_000_000  # extensions made at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +242,8 @@ def _extended(
             return Partial(*(np.concatenate(parts) for parts in zip(*found, strict=True))), True
         own = plans.kept(at == a)
         after = np.flatnonzero((low[:, a] < limit).all(axis=0) & np.isfinite(rest[0, stage + 1]))
-        if len(own.value) * len(after) > MOST_PRODUCTS:
-            own, cut = _promising(own, max(1, MOST_PRODUCTS // len(after))), True
+        if len(own.value) * len(after) > EFFORT.products:
+            own, cut = _promising(own, max(1, EFFORT.products // len(after))), True
         found.append(_pairs(model, own, stage, low[:, a, after], after, limit, rest[:, stage + 1]))
     return Partial(*(np.concatenate(parts) for parts in zip(*found, strict=True))), cut
 
@@ -278,29 +313,6 @@ def _promising(plans: Partial, width: int) -> Partial:
     return plans.kept(np.sort(best))
 
 
-STEPS = (
-    1.0005,
-    1.003,
-    1.01,
-    1.03,
-    1.06,
-    1.1,
-    1.15,
-    1.2,
-    1.3,
-    1.4,
-    1.5,
-    1.75,
-    2.0,
-)  # limits tried in turn, times the bound
-WIDTH = 4000
-WIDEST = 30_000
-SHAKES = 60
-POLISHED = 5
-MOST_SUMS = 4_000_000
-MOST_EXACT = 300  # plans of least bounds whose loads are computed
-
-
 class Best:
     """The best plan so far, of all numbers of devices, and the least bound of these."""
 
@@ -358,7 +370,7 @@ def _least_sum(loads: Floats, terms: int, least: float) -> float:
     >>> _least_sum(np.array([2.0, 5.0]), 2, 5.0)
     7.0
     """
-    if len(loads) ** (terms - 1) > MOST_SUMS:
+    if len(loads) ** (terms - 1) > EFFORT.sums:
         return -np.inf
     sums = np.zeros(1)
     for _ in range(terms - 1):
@@ -381,7 +393,7 @@ def _start(model: VirtualModel, best: Best) -> None:
 
 def _by_pairs(model: VirtualModel, best: Best, bound: float) -> float:
     """Return the bound of the program over pairs of cuts, with limits that grow."""
-    for step in (*STEPS, np.inf):
+    for step in (*EFFORT.limits, np.inf):
         limit = min(best.value, bound * step, _most(model))
         found = PairSearch(model, limit, best.settings).run()
         best.offer(model, found.borders)
@@ -404,13 +416,13 @@ def _most(model: VirtualModel) -> float:
 
 def _by_loads(model: VirtualModel, best: Best, bound: float) -> float:
     """Return the bound of the search stage by stage, with limits that grow until it is cut short."""
-    for step in (*STEPS, np.inf):
+    for step in (*EFFORT.limits, np.inf):
         limit = min(best.value, bound * step, _most(model))
-        found = best_rounds(model, limit, WIDTH, True, best.settings)
-        for one in found[:MOST_EXACT]:
+        found = best_rounds(model, limit, EFFORT.width, True, best.settings)
+        for one in found[: EFFORT.exact]:
             best.offer(model, one.borders)
         if not found[0].complete:
-            _polish(model, best, [one.borders for one in found[:POLISHED] if one.borders is not None])
+            _polish(model, best, [one.borders for one in found[: EFFORT.polished] if one.borders is not None])
             return bound
         bound = max(bound, min(found[0].bound, best.value))
         if found[0].borders is not None:
@@ -425,7 +437,7 @@ def _polish(model: VirtualModel, best: Best, plans: list[Ints]) -> None:
     for borders in plans:
         best.offer(model, improved(model, borders, best.settings))
     rng = np.random.default_rng(best.settings.seed)
-    for _ in range(SHAKES):
+    for _ in range(EFFORT.shakes):
         if best.settings.expired or best.model is not model or best.borders is None:
             return
         best.offer(model, improved(model, shaken(model, best.borders, rng), best.settings))
@@ -433,7 +445,7 @@ def _polish(model: VirtualModel, best: Best, plans: list[Ints]) -> None:
 
 def _completely(model: VirtualModel, best: Best, bound: float) -> float:
     """Return the bound after a search of all plans that may be better, if they are not too many."""
-    found = best_rounds(model, min(best.value, _most(model)), WIDEST, False, best.settings)
+    found = best_rounds(model, min(best.value, _most(model)), EFFORT.widest, False, best.settings)
     if not found[0].complete:
         return bound
     value = np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_each_direction_alone_finds_it(monkeypatch: pytest.MonkeyPatch, reverse:
 
 
 def test_it_finds_the_same_without_room_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(both_ways, "MOST_MEMORY", 0)
+    monkeypatch.setattr(both_ways, "EFFORT", replace(both_ways.EFFORT, memory=0))
     for case in cases(600, 10, 4):
         assert_least(*case[1:])
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, Transfers, solve
 from partitioner.methods.exact_makespan import method
-from partitioner.methods.exact_makespan.method import LARGEST, solve_exact_makespan
+from partitioner.methods.exact_makespan.method import EFFORT, solve_exact_makespan
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.placers.found import Found
 from partitioner.methods.placers.plan_value import timed
@@ -55,15 +56,14 @@ def test_it_proves_what_the_portfolio_leaves_open() -> None:
 def test_it_finds_better_plans_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     best = solve(forked(10), Devices.accelerated(3), "makespan", transfers=SLOPE)
     monkeypatch.setattr(method, "solve_portfolio", on_one_device)
-    for first in (0, method.FIRST):
-        monkeypatch.setattr(method, "FIRST", first)
+    for first in (0, EFFORT.first):
+        monkeypatch.setattr(method, "EFFORT", replace(EFFORT, first=first))
         plan = solve(forked(10), Devices.accelerated(3), "makespan", transfers=SLOPE)
         assert (plan.value, plan.status) == (best.value, "optimal")
 
 
 def test_it_says_when_it_ended_before_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "STEPS", 1_000)
-    monkeypatch.setattr(method, "FIRST", 500)
+    monkeypatch.setattr(method, "EFFORT", replace(EFFORT, first=500, steps=1_000))
     monkeypatch.setattr(method, "solve_portfolio", on_one_device)
     plan = solve(layered(40), Devices.accelerated(4), "makespan", transfers=SLOPE)
     assert (plan.status, plan.stop_reason) == ("feasible", "heuristic")
@@ -98,7 +98,7 @@ def test_with_contention_it_says_what_the_bound_leaves_out() -> None:
 
 def test_large_graphs_keep_the_plan_of_the_portfolio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "solve_portfolio", on_one_device)
-    problem = problem_of(layered(LARGEST + 1), Devices.accelerated(2), SLOPE)
+    problem = problem_of(layered(EFFORT.largest + 1), Devices.accelerated(2), SLOPE)
     outcome, before = solve_exact_makespan(problem, Settings()), on_one_device(problem, Settings())
     assert (outcome.value, outcome.bound) == (before.value, before.bound)
     assert any(note.startswith("the graph has more than") for note in outcome.notes)
@@ -118,7 +118,7 @@ def test_that_nothing_fits_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of(graph, Devices.accelerated(2, memory=6.5), SLOPE)
     assert solve_exact_makespan(problem, Settings()).infeasible
     monkeypatch.setattr(method, "solve_portfolio", nothing_found)
-    monkeypatch.setattr(method, "FIRST", 0)
+    monkeypatch.setattr(method, "EFFORT", replace(EFFORT, first=0))
     assert solve_exact_makespan(problem, Settings()).infeasible
 
 

@@ -16,7 +16,7 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.method import Settings
 from partitioner.methods.placers.bound import cut_bound, makespan_bound
 from partitioner.methods.placers.heft import place_heft
-from partitioner.methods.placers.refine import refined
+from partitioner.methods.placers.refine import RefinementEffort, refined
 from partitioner.methods.placers.timing import makespan
 from partitioner.methods.placers.windows import windows
 from tests.methods.placers.cases import cases, problem_of
@@ -104,7 +104,7 @@ def test_it_is_at_most_the_best_of_all_placements_and_orders(first: int, count: 
     ],
 )
 def test_it_is_at_most_what_a_search_finds(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> None:
-    monkeypatch.setattr("partitioner.methods.placers.refine.MOST_MOVES", 100)
+    monkeypatch.setattr("partitioner.methods.placers.refine.EFFORT", RefinementEffort(moves=100))
     tried = 0
     for seed, graph, devices, _ in cases(first, count, 8, 4):
         problem = problem_of(graph, devices, Transfers(slope=0.0))

@@ -9,6 +9,7 @@ from partitioner.methods.method import Settings
 from partitioner.methods.placers.first_fit import place_first_fit
 from partitioner.methods.placers.heft import place_heft
 from partitioner.methods.placers.portfolio import placers
+from partitioner.methods.placers.refine import RefinementEffort
 from partitioner.workload.transfers import DEFAULT_TRANSFERS
 from tests.methods.placers.cases import cases, problem_of
 
@@ -30,7 +31,7 @@ def test_it_says_where_the_plan_comes_from() -> None:
 def test_it_is_at_least_as_good_as_every_placer(
     monkeypatch: pytest.MonkeyPatch, first: int, count: int
 ) -> None:
-    monkeypatch.setattr("partitioner.methods.placers.refine.MOST_MOVES", 300)
+    monkeypatch.setattr("partitioner.methods.placers.refine.EFFORT", RefinementEffort(moves=300))
     assert "heft" in placers()
     compared = 0
     for seed, graph, devices, transfers in cases(first, count, 10):

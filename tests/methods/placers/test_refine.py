@@ -10,13 +10,13 @@ from partitioner.methods.method import Settings
 from partitioner.methods.placers.first_fit import place_first_fit
 from partitioner.methods.placers.found import Found
 from partitioner.methods.placers.heft import place_heft
-from partitioner.methods.placers.refine import refined
+from partitioner.methods.placers.refine import RefinementEffort, refined
 from partitioner.methods.placers.timing import makespan
 from partitioner.problem.tasks import Tasks
 from tests.methods.placers.cases import cases, problem_of
 from tests.oracle_makespan import least_makespan
 
-FEW = "partitioner.methods.placers.refine.MOST_MOVES"
+EFFORT = "partitioner.methods.placers.refine.EFFORT"
 
 
 def start_of(tasks: Tasks) -> Found | None:
@@ -43,7 +43,7 @@ def large() -> tuple[Tasks, Found]:
 def test_refined_placements_are_never_worse_and_obey(
     monkeypatch: pytest.MonkeyPatch, first: int, count: int
 ) -> None:
-    monkeypatch.setattr(FEW, 900)
+    monkeypatch.setattr(EFFORT, RefinementEffort(moves=900))
     better = 0
     for _, graph, devices, transfers in cases(first, count, 14):
         tasks = problem_of(graph, devices, transfers).tasks
@@ -72,7 +72,7 @@ def assert_obeys(tasks: Tasks, found: Found) -> None:
 def test_they_are_optimal_where_all_placements_can_be_tried(
     monkeypatch: pytest.MonkeyPatch, first: int, count: int
 ) -> None:
-    monkeypatch.setattr(FEW, 20_000)
+    monkeypatch.setattr(EFFORT, RefinementEffort(moves=20_000))
     tried = 0
     for seed, graph, devices, transfers in cases(first, count, 4):
         tasks = problem_of(graph, devices, transfers).tasks
@@ -85,7 +85,7 @@ def test_they_are_optimal_where_all_placements_can_be_tried(
 
 
 def test_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FEW, 3_000)
+    monkeypatch.setattr(EFFORT, RefinementEffort(moves=3_000))
     tasks, start = large()
     first, again = (refined(tasks, start, Settings(seed=3)) for _ in range(2))
     assert (first.device == again.device).all()

@@ -15,6 +15,7 @@ from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.methods.virtual_stages import bound
 from partitioner.methods.virtual_stages.bound import PathBounds
+from partitioner.methods.virtual_stages.bound_pairs import EFFORT
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
@@ -102,8 +103,8 @@ def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) 
 @pytest.mark.parametrize("cells", [1, 4_000_000])
 def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any steps at first, and numbers of devices one by one, no bound is wrong either."""
-    monkeypatch.setattr(bound, "MOST_CELLS", cells)
-    monkeypatch.setattr(bound, "MOST_STEPS", FEW)
+    monkeypatch.setattr(bound, "EFFORT", replace(bound.EFFORT, cells=cells))
+    monkeypatch.setattr(bound, "PAIRS", replace(EFFORT, steps=FEW))
     went_on = list[bool]()
     begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
 

@@ -30,6 +30,7 @@ from partitioner import (
     recommend,
 )
 from partitioner.cli.command_line import main
+from partitioner.methods.virtual_stages.borders import BordersEffort
 from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import Recipe
 from partitioner.planning.comparison.trials import Trial, least_makespan
@@ -44,7 +45,7 @@ from tests.random_virtual_stages import random_training
 @pytest.fixture
 def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches of stages on several devices end by themselves, so that no test depends on the clock."""
-    monkeypatch.setattr("partitioner.methods.virtual_stages.borders.MOST_ESTIMATES", 20)
+    monkeypatch.setattr("partitioner.methods.virtual_stages.borders.EFFORT", BordersEffort(estimates=20))
 
 
 def line(nodes: int = 6) -> Graph:
