@@ -27,6 +27,10 @@ from partitioner.problem.variants import SampleProblem
 class LayoutAnnealingEffort:
     """How long a round of annealing is, and how it begins and ends.
 
+    Measured on the eleven inference workloads of `instances/`, three seeds and 20,000 moves each
+    (``scripts/effort_values.py layouts``): at half and at twice its value no field changes the mean of the
+    latencies by more than 0.04 %. `rounds` and `visits` do not come into play there.
+
     Parameters
     ----------
     rounds

@@ -41,6 +41,13 @@ from partitioner.problem.variants import ChainProblem, PartsProblem
 class PlacementAnnealingEffort:
     """How long a round of annealing is, how it begins and ends, and when placements are recombined.
 
+    Measured at half and at twice each value on four inference workloads of `instances/` (bert3_operator,
+    gnmt_operator, inceptionv3_operator, moe_mixtral), convex splits, one seed and a million shifts each. The
+    mean of the values is worse with half the `shifts` (0.4 %), twice the `chunks` (0.4), half and twice the
+    `chunk` (0.4 and 0.5), half of `hot` (0.1), twice the `ties` (0.1), half the `doublings` (0.1) and a
+    penalty that never grows (5.0); it is never better by 0.01 %. `rounds`, `population`, `fresh` and `idle`
+    do not come into play in a million shifts.
+
     Parameters
     ----------
     rounds

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 class SequenceEffort:
     """How large the lattices of sequences are, how many plans are kept, and how they are looked for.
 
+    Measured at half and at twice each value. On five inference workloads of `instances/` whose ideals are all
+    walked (bert24, bert3_operator, gnmt, gpt3_13b, resnet50) no field changes latency or steps. On two whose
+    ideals are too many (gnmt_operator, inceptionv3) the steps, 6.6 million, change as said below, and the
+    latencies only with half the `width`, by 0.02 %.
+
     Parameters
     ----------
     ideals
@@ -19,10 +24,11 @@ class SequenceEffort:
     covers
         The most covers of an ideal, on average.
     few_ideals
-        The most ideals of a lattice around the best plan.
+        The most ideals of a lattice around the best plan. Steps: -21 and +62 %.
     first_share, share_step
         The share of the edges inside blocks whose ends are merged around the best plan: the first one, and
-        the step by which it grows while there are too many ideals.
+        the step by which it grows while there are too many ideals. Steps: -6 and -15 % for the first, +15 and
+        -3 % for the second.
     states
         The most vectors of used devices.
     tried
