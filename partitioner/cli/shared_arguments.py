@@ -292,7 +292,7 @@ PROFILE = Section(
         value(
             "--efficiency",
             "let every operator of a config or an ONNX model reach this part of the devices' peak speed and "
-            "bandwidth (default: what was measured for operators of its size; of an ONNX model 1)",
+            "bandwidth (default: what was measured for operators of its size)",
             type=float,
             metavar="X",
         ),

@@ -83,13 +83,17 @@ def operation_time(
         return roofline_of(figures, operation, kind) / efficiency
     if isinstance(operation, Traffic):
         return roofline_of(figures, operation, kind) / BANDWIDTH_REACHED + operation.overhead
-    tables = tables_of(figures)
-    curve = _curve(tables, operation, kind)
+    return base_time(figures, operation, kind) * curve_factor(figures, operation, kind)
+
+
+def curve_factor(device: NamedDevice, operation: Operation, dtype: str) -> Any:
+    """Return the time of an operation over :func:`base_time`, by the curves of the device."""
+    tables = tables_of(device)
+    curve = _curve(tables, operation, dtype)
     if isinstance(operation, ExpertProducts) and curve is None:  # where no other device waits, skew is little
         operation = replace(operation, routing="power_law", apart=1)
-        curve = _curve(tables, operation, kind)
-    factor = 1.0 if curve is None else curve.factor(operation.axes)
-    return base_time(figures, operation, kind) * factor
+        curve = _curve(tables, operation, dtype)
+    return 1.0 if curve is None else curve.factor(operation.axes)
 
 
 def base_time(device: NamedDevice, operation: Operation, dtype: str) -> Any:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from partitioner.estimation.operator_times import SizedPart
 from partitioner.formats.onnx.operators import OnnxGraph, OnnxOperator
+from partitioner.formats.onnx.products import parts_of
 from partitioner.formats.onnx.tensors import OnnxTensor
 
 VIEWS = frozenset(("Dropout", "Flatten", "Identity", "Reshape", "Shape", "Size", "Squeeze", "Unsqueeze"))
@@ -28,6 +30,8 @@ class OperatorCost:
         Bytes that it reads from memory, weights included, and writes to it; 0 for views.
     activations
         Bytes of its inputs that are no constants, and of its outputs.
+    parts
+        The operations whose sizes are known, with these.
     """
 
     flops: float | None
@@ -35,6 +39,7 @@ class OperatorCost:
     read: float
     written: float
     activations: float
+    parts: tuple[SizedPart, ...] = ()
 
 
 def cost_of(operator: OnnxOperator, graph: OnnxGraph) -> OperatorCost:
@@ -51,7 +56,8 @@ def cost_of(operator: OnnxOperator, graph: OnnxGraph) -> OperatorCost:
     else:
         read = _nbytes(graph, operator.inputs)
     made = [name for name in operator.inputs if name not in graph.constants]
-    return OperatorCost(flops, dtype, read, written, written + _nbytes(graph, made))
+    parts = parts_of(operator.operator, inputs, outputs, operator.attributes) if flops else ()
+    return OperatorCost(flops, dtype, read, written, written + _nbytes(graph, made), parts)
 
 
 def parameters_of(operator: OnnxOperator, graph: OnnxGraph) -> list[str]:

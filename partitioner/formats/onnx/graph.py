@@ -1,4 +1,4 @@
-"""The graph of an ONNX model, with times by a roofline or from a profile of ONNX Runtime."""
+"""The graph of an ONNX model, with times by curves, a roofline or from a profile of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from partitioner.base.argument_types import check_word
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.base.files import path_name, read_json
+from partitioner.estimation.device_time import curve_note
 from partitioner.estimation.named_devices import NamedDevice, dtype_name, named_device
-from partitioner.estimation.roofline import roofline_time
+from partitioner.estimation.operator_times import OperatorWork, operator_times
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.onnx.costs import OperatorCost, cost_of
 from partitioner.formats.onnx.layers import grouped, layers_of
@@ -37,7 +36,7 @@ def graph_of(
     bandwidth: float | None = None,
     device: str | NamedDevice = "H100",
     dtype: str | None = None,
-    efficiency: float = 1.0,
+    efficiency: float | None = None,
     dims: Mapping[str, int] | None = None,
     times: str | os.PathLike[str] | None = None,
     granularity: str = "operator",
@@ -55,11 +54,12 @@ def graph_of(
     dtype
         The type that all floating-point numbers are taken to have; None for those of the model.
     efficiency
-        The part of the device's peak and bandwidth that is reached.
+        The part of the device's peak and bandwidth that every operator reaches; None for what was measured
+        for products of its sizes (:mod:`partitioner.estimation.operator_times`).
     dims
         The size of each dynamic dimension by name, such as ``{"batch": 8}``.
     times
-        A profile that ONNX Runtime wrote for the model; None for times by a roofline.
+        A profile that ONNX Runtime wrote for the model; None for estimated times.
     granularity
         ``"operator"``: a node for each operator; ``"layer"``: for each layer, told by the names of modules.
 
@@ -96,7 +96,7 @@ def graph_of(
         "dtype": kind,
         "efficiency": efficiency,
         "dims": dict(dims or {}),
-        "times": "roofline" if times is None else "profile",
+        "times": "profile" if times else curve_note(figures) if efficiency is None else "roofline",
         "operatorsWithoutFlops": dict(sorted(uncounted.items())),
     }
     extras = Extras({**graph.extras.top, **given}, graph.extras.nodes)
@@ -121,17 +121,15 @@ def _loaded(model: Any) -> tuple[Any, str]:
 
 
 def _estimated(
-    costs: Sequence[OperatorCost], device: NamedDevice, dtype: str | None, efficiency: float
+    costs: Sequence[OperatorCost], device: NamedDevice, dtype: str | None, efficiency: float | None
 ) -> list[float]:
-    """Return the time in milliseconds of each operator by a roofline, with the speed for its numbers."""
-    kinds = np.array([cost.dtype or dtype or PLAIN for cost in costs])
-    flops = np.array([cost.flops or 0.0 for cost in costs])
-    moved = np.array([cost.read + cost.written for cost in costs])
-    times = np.zeros(len(costs))
-    for kind in np.unique(kinds).tolist():
-        own = kinds == kind
-        times[own] = roofline_time(flops[own], moved[own], device, kind, efficiency=efficiency)
-    return [float(time) for time in times]
+    """Return the time in milliseconds of each operator, with the speed for its numbers."""
+    works = [
+        OperatorWork(cost.flops or 0.0, cost.read + cost.written, cost.parts, cost.dtype or dtype or PLAIN)
+        for cost in costs
+    ]
+    times: list[float] = operator_times(works, device, efficiency).tolist()
+    return times
 
 
 # Times of nodes from the profile that ONNX Runtime writes (``SessionOptions.enable_profiling``).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from partitioner.formats.onnx.costs import flops_of
+from partitioner.formats.onnx.products import parts_of
+from partitioner.formats.onnx.tensors import OnnxTensor
 from partitioner.integrations.onnx import graph_of
 from tests.integrations.onnx.models import FLOAT, Shape, model_of, node, onnx
 
@@ -94,3 +98,43 @@ def test_what_has_no_formula_is_not_counted() -> None:
     assert counted(node("Softmax", "x", "y"), {"x": (2, 3)}, {"y": [2, 3]}) is None
     one = node("Einsum", "x w", "y", equation="...ij,jk->...ik")
     assert counted(one, {"x": (2, 3, 4), "w": (4, 5)}, {"y": [2, 3, 5]}) is None
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_sizes_of_products_give_their_operations(seed: int) -> None:
+    """On tensors of random shapes, against the sizes by hand; all parts together have all operations."""
+    rng = np.random.default_rng(seed)
+    b, m, k, n, groups, steps = rng.integers(1, 40, 6).tolist()
+    kernel = int(rng.integers(1, 4))
+
+    def tensor(*shape: int) -> OnnxTensor:
+        return OnnxTensor(shape, "float32", 4 * math.prod(shape))
+
+    def parts(
+        kind: str, inputs: list[OnnxTensor | None], made: OnnxTensor, **more: int
+    ) -> list[tuple[float, ...]]:
+        found = parts_of(kind, inputs, [made], more)
+        assert sum(part.flops for part in found) == flops_of(kind, inputs, [made], more)
+        return [
+            (one.sizes.m, one.sizes.n, one.sizes.k, one.sizes.count, one.steps)  # type: ignore[union-attr]
+            for one in found
+        ]
+
+    assert parts("MatMul", [tensor(b, m, k), tensor(k, n)], tensor(b, m, n)) == [(b * m, n, k, 1, 1)]
+    assert parts("MatMul", [tensor(b, m, k), tensor(b, k, n)], tensor(b, m, n)) == [
+        (m, n, k, b if b > 1 else 1, 1)
+    ]
+    assert parts("Gemm", [tensor(k, m), tensor(k, n)], tensor(m, n), transA=1) == [(m, n, k, 1, 1)]
+    weight = tensor(n * groups, k, kernel, kernel)
+    image, made = tensor(b, k * groups, 9, 9), tensor(b, n * groups, m, 5)
+    assert parts("Conv", [image, weight], made, group=groups) == [(b * m * 5, n, k * kernel**2, groups, 1)]
+    turned = tensor(k * groups, n, kernel, kernel)
+    made = tensor(b, n * groups, 30, 30)
+    assert parts("ConvTranspose", [image, turned], made, group=groups) == [
+        (b * 81, n * kernel**2, k, groups, 1)
+    ]
+    given: list[OnnxTensor | None] = [tensor(steps, b, m), tensor(1, 4 * n, m), tensor(1, 4 * n, n)]
+    assert parts("LSTM", given, tensor(steps, 1, b, n)) == [
+        (steps * b, 4 * n, m, 1, 1),
+        (b, 4 * n, n, 1, steps),
+    ]

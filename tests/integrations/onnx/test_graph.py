@@ -101,8 +101,8 @@ def test_times_are_those_of_the_roofline() -> None:
 
 def test_a_type_changes_bytes_and_speeds() -> None:
     sizes = {"batch": 2}
-    own = graph_of(tied_network(), bandwidth=FAST, dims=sizes)
-    half = graph_of(tied_network(), bandwidth=FAST, dims=sizes, dtype="bfloat16")
+    own = graph_of(tied_network(), bandwidth=FAST, dims=sizes, efficiency=1)
+    half = graph_of(tied_network(), bandwidth=FAST, dims=sizes, dtype="bfloat16", efficiency=1)
     assert np.array_equal(half.parts[0] * 2, own.parts[0])
     assert np.allclose(half.cost * 2, own.cost)
     assert np.allclose(half.time * 2, own.time)  # all of it is traffic

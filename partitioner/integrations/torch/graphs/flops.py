@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.flop_counter import (
     FlopCounterMode,
+    flop_registry,
     sdpa_backward_flop_count,
     sdpa_flop_count,
 )
+
+from partitioner.estimation.operator_times import SizedPart
+from partitioner.integrations.torch.graphs.product_sizes import Sizes, sizes_by_operator
 
 KNOWN_LIBRARIES = ("aten", "prim", "prims", "_operator")
 
@@ -47,20 +54,50 @@ def _formulas() -> dict[Any, Any]:
     return found
 
 
+class Counted(NamedTuple):
+    """The operations of a call, and its parts whose sizes are known."""
+
+    flops: int
+    parts: tuple[SizedPart, ...]
+
+
+NOTHING = Counted(0, ())
+
+
 class FlopCounts:
     """Counts the operations of calls; equal calls are counted once."""
 
     def __init__(self) -> None:
-        self._formulas = _formulas()
-        self._known: dict[Any, int] = {}
+        self._sized: list[SizedPart] = []
+        own = _formulas()
+        self._formulas = own | {
+            operator: self._recording(own.get(operator) or flop_registry[operator].__wrapped__, sizes)
+            for operator, sizes in sizes_by_operator().items()
+        }
+        self._known: dict[Any, Counted] = {}
         self.unknown: dict[str, None] = {}
 
-    def of(self, target: Any, args: Any, kwargs: Any, mode: Any) -> int:
+    def of(self, target: Any, args: Any, kwargs: Any, mode: Any) -> Counted:
         """Return the operations of a call on fake tensors of a mode."""
         key = (target, *_plain((args, kwargs)))
         if key not in self._known:
-            self._known[key] = self._counted(target, args, kwargs, mode)
+            self._sized.clear()
+            flops = self._counted(target, args, kwargs, mode)
+            self._known[key] = Counted(flops, merged(self._sized))
         return self._known[key]
+
+    def _recording(self, formula: Callable[..., int], sizes: Sizes) -> Callable[..., int]:
+        """Return a formula of shapes that also notes the sizes of its products, each with its share."""
+
+        @wraps(formula)
+        def counted(*shapes: Any, out_shape: Any = None, **more: Any) -> int:
+            flops = int(formula(*shapes, out_shape=out_shape, **more))
+            found = sizes(*shapes, made=out_shape)
+            total = sum(one.flops for one in found)
+            self._sized += [SizedPart(flops * one.flops / total, one) for one in found if total]
+            return flops
+
+        return counted
 
     def _counted(self, target: Any, args: Any, kwargs: Any, mode: Any) -> int:
         library = getattr(target, "namespace", getattr(target, "__module__", ""))
@@ -74,6 +111,15 @@ class FlopCounts:
         if not found and library not in KNOWN_LIBRARIES:
             self.unknown[str(target)] = None
         return found
+
+
+def merged(parts: Iterable[SizedPart]) -> tuple[SizedPart, ...]:
+    """Return the parts of a call, those of equal sizes as steps of one."""
+    flops, steps = Counter[Any](), Counter[Any]()
+    for part in parts:
+        flops[part.sizes] += part.flops  # type: ignore[assignment]
+        steps[part.sizes] += part.steps
+    return tuple(SizedPart(flops[sizes], sizes, steps[sizes]) for sizes in steps)
 
 
 def _plain(given: Any) -> list[Any]:

@@ -29,7 +29,7 @@ def graph_of(
     targets: tuple[Any, ...] = (),
     granularity: str = "operator",
     dtype: str | None = None,
-    efficiency: float = 1.0,
+    efficiency: float | None = 1.0,
     times: Mapping[str, float] | None = None,
     microbatches: int = 1,
     optimizer_bytes: float | None = None,
@@ -64,7 +64,8 @@ def graph_of(
     dtype
         The type of numbers whose speed is taken; None for that of each operator's output.
     efficiency
-        The part of the device's peak and bandwidth that is reached.
+        The part of the device's peak and bandwidth that every operator reaches; None for what was measured
+        for products of its sizes (:mod:`partitioner.estimation.operator_times`).
     times
         Measured times in ms by the path of a module or by node, for the backward pass followed by
         ``/backward``; what is not in it is estimated. For one kind of device only.

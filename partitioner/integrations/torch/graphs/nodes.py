@@ -24,7 +24,7 @@ from partitioner.integrations.torch.graphs.memory import (
 )
 from partitioner.integrations.torch.graphs.operation import Capture, Source
 from partitioner.integrations.torch.graphs.stash import Tensors, stash
-from partitioner.integrations.torch.graphs.times import roofline, with_measured
+from partitioner.integrations.torch.graphs.times import estimated, with_measured
 from partitioner.workload.extras import INPUTS_ALONE, LOOSE, SHARED, STRIDED, Extras, ties_field
 
 
@@ -34,7 +34,7 @@ class Costs:
 
     devices: Mapping[str, NamedDevice]
     dtype: str | None
-    efficiency: float
+    efficiency: float | None
     times: Mapping[str, float] | None
     per_byte: float
     microbatches: int
@@ -75,7 +75,7 @@ def _times(groups: Sequence[OperationGroup], costs: Costs) -> dict[str, Any]:
         raise OptionError("times: must be left out for several kinds of devices; replace the graph's `time`")
     return {
         kind: with_measured(
-            roofline(groups, device, costs.dtype, costs.efficiency), groups, costs.times or {}
+            estimated(groups, device, costs.dtype, costs.efficiency), groups, costs.times or {}
         )
         for kind, device in costs.devices.items()
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from partitioner.estimation.operator_times import SizedPart
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -80,6 +82,8 @@ class AtenOperation:
         Whether a tensor that it returns is not contiguous.
     random
         Whether its result is drawn at random.
+    parts
+        The products of matrices and scores of attention that it computes, with their sizes.
     """
 
     name: str
@@ -96,6 +100,7 @@ class AtenOperation:
     dtype: str
     random: bool
     strided: bool = False
+    parts: tuple[SizedPart, ...] = ()
 
 
 @dataclass(frozen=True)

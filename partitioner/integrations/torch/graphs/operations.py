@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from partitioner.integrations.torch.graphs.flops import FlopCounts
+from partitioner.integrations.torch.graphs.flops import NOTHING, Counted, FlopCounts
 from partitioner.integrations.torch.graphs.operation import AtenOperation, Storage
 from partitioner.integrations.torch.graphs.values import (
     arguments_of,
@@ -25,6 +25,7 @@ def operation_of(node: Any, operator: str, backward: bool, counts: FlopCounts) -
     read, made = node.all_input_nodes, tensors_of(node)
     outputs = tuple(storage_of(tensor, node.name) for tensor in made)
     moved = _moved(node, outputs)
+    counted = _counted(node, made, counts) if any(moved) else NOTHING
     return AtenOperation(
         name=node.name,
         operator=operator,
@@ -34,11 +35,12 @@ def operation_of(node: Any, operator: str, backward: bool, counts: FlopCounts) -
         reads=tuple(one.name for one in read),
         outputs=outputs,
         sent=sum(nbytes_of(tensor, node.name) for tensor in made),
-        flops=_flops(node, made, counts) if any(moved) else 0,
+        flops=counted.flops,
         bytes_in=moved[0],
         bytes_out=moved[1],
         dtype=_computed_in(made),
         strided=any(not tensor.is_contiguous() for tensor in made if tensor.layout is torch.strided),
+        parts=counted.parts,
         random=torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()),
     )
 
@@ -98,7 +100,7 @@ def _name(node: Any) -> str:
     return str(getattr(node.target, "_opname", node.target))
 
 
-def _flops(node: Any, made: list[Any], counts: FlopCounts) -> int:
+def _counted(node: Any, made: list[Any], counts: FlopCounts) -> Counted:
     args, kwargs = arguments_of(node)
     return counts.of(node.target, args, kwargs, made[0].fake_mode)
 

@@ -1,4 +1,4 @@
-"""Times of nodes: by a roofline for named devices, or measured ones where there are some."""
+"""Times of nodes: by curves or a roofline for named devices, or measured ones where there are some."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.base.argument_types import require_mapping
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.estimation.measured import measured
 from partitioner.estimation.named_devices import NamedDevice, named_device
-from partitioner.estimation.roofline import roofline_time
+from partitioner.estimation.operator_times import OperatorWork, operator_times
 from partitioner.integrations.torch.graphs.grouping import BACKWARD, OperationGroup
 from partitioner.workload.graph import Floats
 from partitioner.workload.layer import ACCELERATOR
@@ -25,18 +25,19 @@ def devices_by_kind(device: AnyDevice | Mapping[str, AnyDevice]) -> dict[str, Na
     return {kind: named_device(one) for kind, one in given.items()}
 
 
-def roofline(
-    groups: Sequence[OperationGroup], device: NamedDevice, dtype: str | None, efficiency: float
+def estimated(
+    groups: Sequence[OperationGroup], device: NamedDevice, dtype: str | None, efficiency: float | None
 ) -> Floats:
     """Return the time of each group: the sum over its operations, each in the type of its own numbers."""
     operations = [(i, op) for i, group in enumerate(groups) for op in group.operations]
-    types = [(dtype or op.dtype) if op.flops else PLAIN for _, op in operations]
+    works = [
+        OperatorWork(
+            op.flops, op.bytes_in + op.bytes_out, op.parts, (dtype or op.dtype) if op.flops else PLAIN
+        )
+        for _, op in operations
+    ]
     found = np.zeros(len(groups))
-    for name in dict.fromkeys(types):
-        chosen = [each for each, kind in zip(operations, types, strict=True) if kind == name]
-        moved = [op.bytes_in + op.bytes_out for _, op in chosen]
-        times = roofline_time([op.flops for _, op in chosen], moved, device, name, efficiency=efficiency)
-        np.add.at(found, [i for i, _ in chosen], times)
+    np.add.at(found, [i for i, _ in operations], operator_times(works, device, efficiency))
     return found
 
 
