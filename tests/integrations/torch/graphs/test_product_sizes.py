@@ -41,7 +41,7 @@ def test_gradients_are_products_with_their_sizes() -> None:
     found = parts_of(nn.Sequential(nn.Conv2d(4, 6, 3), nn.Conv2d(6, 8, 3)), 2, 4, 9, 9, training=True)
     (m, n, k), (rows, columns, inner) = (2 * 7 * 7, 6, 4 * 9), (2 * 5 * 5, 8, 6 * 9)
     forward = [(m, n, k, 1, 1), (rows, columns, inner, 1, 1)]
-    backward = [(rows, inner, columns, 1, 1), (columns, inner, rows, 1, 1), (n, k, m, 1, 1)]
+    backward = [(rows, inner, columns, 1, 1), (inner, columns, rows, 1, 1), (k, n, m, 1, 1)]
     assert sorted(found) == sorted(forward + backward)
 
 
