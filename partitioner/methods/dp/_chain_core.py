@@ -1,11 +1,7 @@
 """The compiled walk up the lattice that fills the table of the dynamic program.
 
 ``value[I, c]`` is the smallest largest load of a chain that covers ideal I with c devices, c a vector
-of counts by kind in mixed radix. From every ideal the walk adds one supernode at a time, and so meets
-every larger ideal once and knows the load of the difference.
-
-The helpers are inlined, because passing a tuple of arrays to a compiled function takes more time than the
-function itself.
+of counts by kind in mixed radix. The stages are those of :mod:`partitioner.methods.dp._walk_core`.
 """
 
 from __future__ import annotations
@@ -13,11 +9,92 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp.lattice import first_later_cover, relocate
+from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp.lattice import Ints32, relocate
 from partitioner.problem.arrays import Bools, Floats, Ints
+
+
+class StageModel(NamedTuple):
+    """The costs of stages: K kinds, n supernodes, E nets.
+
+    Parameters
+    ----------
+    work
+        Shape (K, n): time, infinity where a kind may not run a supernode.
+    size, memory
+        Shapes (n,) and (K,): memory that supernodes need, and that devices have.
+    transfer_factor, communication
+        Shape (K,): the time of a transfer of cost 1; and the number of the communication model.
+    net_start, net
+        Rows over supernodes: the nets of each.
+    pins, cost, source
+        Shape (E,): how many supernodes a net has, its cost, and the supernode that makes the tensor.
+    """
+
+    work: Floats
+    size: Floats
+    memory: Floats
+    transfer_factor: Floats
+    communication: int
+    net_start: Ints
+    net: Ints
+    pins: Ints
+    cost: Floats
+    source: Ints
+
+
+class ChainSearchSpec(NamedTuple):
+    """The chains that the sweep looks for: S states (vectors of used devices), I ideals.
+
+    Parameters
+    ----------
+    threshold
+        Only stages of at most this load count.
+    floor
+        Largest loads up to this one count as equal; at most the threshold.
+    following
+        Shape (S, K): the state with one more device of a kind, -1 if none is left.
+    capacity
+        Shape (S,): joint capacity of the devices that a state leaves.
+    remaining
+        Shape (I,): weight of the supernodes outside an ideal.
+    above
+        Shape (n,): weight that a walk can no longer add once it has skipped a supernode.
+    growth
+        Shape (K, n): by how much a supernode may raise the load of a stage that takes it from later stages;
+        infinity if that may raise the load of a later stage.
+    easiest
+        Shape (K, I): the supernode of least growth among those that can follow an ideal, or -1.
+    """
+
+    threshold: float
+    floor: float
+    following: Ints
+    capacity: Floats
+    remaining: Floats
+    above: Floats
+    growth: Floats
+    easiest: Ints32
+
+
+class ChainTable(NamedTuple):
+    """The table of the dynamic program, shape (I, S) each.
+
+    Parameters
+    ----------
+    value
+        The smallest possible largest load, infinity if there is no chain.
+    origin, kind
+        The ideal before the last stage, and the kind of device of that stage.
+    """
+
+    value: Floats
+    origin: Ints32
+    kind: NDArray[np.int16]
 
 
 class ChainMoves(NamedTuple):
@@ -39,6 +116,100 @@ class ChainMoves(NamedTuple):
     useful: Bools
 
 
+class ChainTally(NamedTuple):
+    """The current stage of a walk, and the table that it is written to; at depth d it has d supernodes.
+
+    Parameters
+    ----------
+    model, search, table
+        As for :func:`sweep`.
+    moves, found
+        The useful moves from the ideal at which it begins, and shape (1,): how many there are.
+    inside, before
+        Shape (E,): the pins of each net in the stage, and in the ideal at which it begins.
+    compute, size, transfer
+        Shapes (n + 2, K), (n + 2,) and (n + 2, 3): by depth its times and memory, and its transfers in, out,
+        and of nets that stay cut.
+    load
+        Shape (K,): its loads; infinity on a kind whose memory it exceeds.
+    """
+
+    model: StageModel
+    search: ChainSearchSpec
+    table: ChainTable
+    moves: ChainMoves
+    found: Ints
+    inside: Ints
+    before: Ints
+    compute: Floats
+    size: Floats
+    transfer: Floats
+    load: Floats
+
+
+@njit(cache=True, inline="always")
+def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
+    """Add a supernode, unless no kind can then run the stage within the threshold, nor any larger one."""
+    model, compute, size, transfer, load = tally.model, tally.compute, tally.size, tally.transfer, tally.load
+    add_to_stage(model, tally.before, tally.inside, v, depth, transfer)
+    size[depth + 1] = size[depth] + model.size[v]
+    possible = False
+    for k in range(len(load)):
+        compute[depth + 1, k] = compute[depth, k] + model.work[k, v]
+        load[k], bound = growing_load(
+            compute[depth + 1, k], transfer[depth + 1, 0], transfer[depth + 1, 1], transfer[depth + 1, 2],
+            model.transfer_factor[k], model.communication,
+        )  # fmt: skip
+        if size[depth + 1] > model.memory[k]:
+            load[k] = np.inf
+        elif tally.moves.useful[k] and bound <= tally.search.threshold:
+            possible = True
+    if not possible:
+        take_from_stage(model, tally.inside, v)
+    return possible
+
+
+@njit(cache=True, inline="always")
+def _leave(tally, v):  # type: ignore[no-untyped-def]
+    take_from_stage(tally.model, tally.inside, v)
+
+
+@njit(cache=True, inline="always")
+def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
+    """Write the stage to the table for the moves that allow it.
+
+    It is left out if it can take one more supernode without a larger load of any later stage, and without a
+    load above the least of its chain: that is at most `room` then.
+    """
+    model, search, table, move, least = (
+        tally.model, tally.search, tally.table, tally.moves.move, tally.moves.least
+    )  # fmt: skip
+    remaining = search.remaining[ideal]
+    for k in range(len(tally.load) if remaining <= target else 0):
+        load, easy = tally.load[k], search.easiest[k, ideal]
+        if load > search.threshold:
+            continue
+        fits = easy >= 0 and tally.size[depth] + model.size[easy] <= model.memory[k]
+        room = load + search.growth[k, easy] if fits else np.inf
+        for m in range(tally.found[0]):
+            t = move[m, 1]
+            if move[m, 0] == k and remaining <= search.capacity[t] and room > least[m]:
+                largest = max(least[m], load)
+                if largest < table.value[ideal, t]:
+                    table.value[ideal, t] = largest
+                    table.origin[ideal, t] = start
+                    table.kind[ideal, t] = k
+    return 0
+
+
+@njit(cache=True, inline="always")
+def _lost(tally, v):  # type: ignore[no-untyped-def]
+    return tally.search.above[v]
+
+
+_walk = walk_of(_enter, _leave, _reach, _lost)
+
+
 @njit(cache=True)
 def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-untyped-def]
     """Extend the chains that end in ideals `first`, `first` + 1, ... by one stage.
@@ -58,89 +229,27 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     tuple of int
         The next ideal to start with (the number of ideals when done), and the steps walked.
     """
-    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
-    parent, added = lattice.parent, lattice.added
-    work, sizes, memory = model.work, model.size, model.memory
-    transfer_factor, communication = model.transfer_factor, model.communication
-    threshold, capacity = search.threshold, search.capacity
-    remaining, above = search.remaining, search.above
-    growth, easiest = search.growth, search.easiest
-    value, origin, kind = table.value, table.origin, table.kind
-    ideals, nodes, kinds = len(parent), len(sizes), len(memory)
-    move, least = np.empty((len(capacity) * kinds, 2), np.int64), np.empty(len(capacity) * kinds)
-    useful = np.empty(kinds, np.bool_)
-    moves = ChainMoves(np.empty(len(capacity)), move, least, useful)
-    load = np.empty(kinds, np.float64)
-    cursor = np.empty(nodes + 2, np.int64)
-    end = np.empty(nodes + 2, np.int64)
-    blocked = np.empty(nodes + 2, np.float64)
-    compute = np.zeros((nodes + 2, kinds), np.float64)
-    size = np.zeros(nodes + 2, np.float64)
-    transfer = np.zeros((nodes + 2, 3), np.float64)  # in, out, and nets that stay cut
-    inside = np.zeros(len(model.pins), np.int64)
-    before = np.zeros(len(model.pins), np.int64)  # pins inside the ideal `place`
+    ideals, nodes, kinds = len(lattice.parent), len(model.size), len(model.memory)
+    states, nets, path = len(search.capacity), len(model.pins), new_path(nodes)
+    moves = ChainMoves(
+        np.empty(states), np.empty((states * kinds, 2), np.int64), np.empty(states * kinds),
+        np.empty(kinds, np.bool_),
+    )  # fmt: skip
+    tally = ChainTally(
+        model, search, table, moves, np.zeros(1, np.int64),
+        np.zeros(nets, np.int64), np.zeros(nets, np.int64), np.zeros((nodes + 2, kinds), np.float64),
+        np.zeros(nodes + 2, np.float64), np.zeros((nodes + 2, 3), np.float64), np.empty(kinds, np.float64),
+    )  # fmt: skip
     place, steps = 0, 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
-        count, target = list_moves(value[start], search, moves)
-        if count == 0:
+        tally.found[0], target = list_moves(table.value[start], search, moves)
+        if tally.found[0] == 0:
             continue
-        relocate(parent, added, model.net_start, model.net, before, place, start)
+        relocate(lattice.parent, lattice.added, model.net_start, model.net, tally.before, place, start)
         place = start
-        depth = 0
-        cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
-        while depth >= 0:
-            e = cursor[depth]
-            if e == end[depth] or blocked[depth] > target:
-                # all stages with these supernodes have been read: take the last one out again
-                depth -= 1
-                if depth >= 0:
-                    take_from_stage(model, inside, node[cursor[depth] - 1])
-                continue
-            cursor[depth] = e + 1
-            v, ideal = node[e], to[e]
-            steps += 1
-            add_to_stage(model, before, inside, v, depth, transfer)
-            size[depth + 1] = size[depth] + sizes[v]
-            # a stage that no kind can run within the threshold can do so with no further supernode
-            possible = False
-            for k in range(kinds):
-                compute[depth + 1, k] = compute[depth, k] + work[k, v]
-                load[k], bound = growing_load(
-                    compute[depth + 1, k],
-                    transfer[depth + 1, 0], transfer[depth + 1, 1], transfer[depth + 1, 2],
-                    transfer_factor[k], communication,
-                )  # fmt: skip
-                if size[depth + 1] > memory[k]:
-                    load[k] = np.inf
-                elif useful[k] and bound <= threshold:
-                    possible = True
-            passed = max(blocked[depth], above[v])
-            if not possible:
-                take_from_stage(model, inside, v)
-                blocked[depth] = passed
-                continue
-            if remaining[ideal] <= target:
-                # a stage is left out if it can take one more supernode without a larger load of any later
-                # stage, and without a load above the least of its chain: it is at most `room` then
-                for k in range(kinds):
-                    easy = easiest[k, ideal]
-                    fits = easy >= 0 and size[depth + 1] + sizes[easy] <= memory[k]
-                    room = load[k] + growth[k, easy] if fits else np.inf
-                    for m in range(count if load[k] <= threshold else 0):
-                        t = move[m, 1]
-                        if move[m, 0] == k and remaining[ideal] <= capacity[t] and room > least[m]:
-                            largest = max(least[m], load[k])
-                            if largest < value[ideal, t]:
-                                value[ideal, t] = largest
-                                origin[ideal, t] = start
-                                kind[ideal, t] = k
-            blocked[depth + 1] = blocked[depth]
-            blocked[depth] = passed
-            depth += 1
-            end[depth] = start_of[ideal + 1]
-            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+        steps += _walk(lattice, path, start, target, tally)
     return ideals, steps
 
 

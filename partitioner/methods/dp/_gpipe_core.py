@@ -70,8 +70,8 @@ class PassSearchSpec(NamedTuple):
     floor
         Largest loads up to this one count as equal.
     capacity, remaining, above
-        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.chain.ChainSearchSpec`, for the load
-        that needs the largest part of the capacity of all devices.
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp._chain_core.ChainSearchSpec`, for the
+        load that needs the largest part of the capacity of all devices.
     growth, easiest
         Shapes (3, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
         later stages, and the supernode of least growth that can follow an ideal, or -1.

@@ -74,7 +74,8 @@ class PipelineSearchSpec(NamedTuple):
     rest
         Shape (I,): the least sum of the loads of the supernodes outside an ideal.
     growth, easiest
-        Shapes (K, n) and (K, I), see :class:`partitioner.methods.dp.chain.ChainSearchSpec`; for one device.
+        Shapes (K, n) and (K, I), see :class:`partitioner.methods.dp._chain_core.ChainSearchSpec`; for one
+        device.
     open
         Shape (n,): whether the supernode may be added.
     """
