@@ -16,6 +16,8 @@ from partitioner.evaluation.text.tables import WIDE, columns, figure_table, rend
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.runtime_files import Training, settings_of
 
+SAME = 0.0005  # relative difference of times below which the table shows none
+
 
 @dataclass(frozen=True)
 class LayoutRow:
@@ -238,10 +240,13 @@ def _why_second(plan: LayoutPlan) -> str:
     if len(plan.rows) < 2:
         return ""
     first, second = plan.rows[:2]
+    later = second.seconds - first.seconds
+    if later < SAME * first.seconds:
+        return "the second takes as long"
     mine, others = _parts(first), _parts(second)
     more = {name: others[name] - mine[name] for name in mine}
     worst = max(more, key=lambda name: more[name])
-    return f"the second takes {second.seconds - first.seconds:.3g} s more, most of it in {worst}"
+    return f"the second takes {later:.3g} s more, most of it in {worst}"
 
 
 def _parts(row: LayoutRow) -> dict[str, float]:

@@ -15,7 +15,7 @@ from partitioner.planning.pools.training import PartRun, PoolLayout, PoolRun
 
 NAMES = (
     "copies x (kind TP tensor degree PP groups in a pipeline) + further replicas; MB sequences of a "
-    "microbatch; Z1 replicas divide the optimizer's state; full: recomputation"
+    "microbatch; Z1 replicas divide the optimizer's state; full: recomputation, as a column the memory used"
 )
 
 
