@@ -60,7 +60,7 @@ def operator_times(
     >>> part = SizedPart(2 * 4096.0**3, Product(4096, 4096, 4096))
     >>> work = OperatorWork(part.flops, 6 * 4096.0**2, (part,), "bfloat16")
     >>> operator_times([work], named_device("A100-80")).round(2).tolist()
-    [0.54]
+    [0.51]
     """
     if efficiency is None:
         known = {work: _time(work, device) for work in dict.fromkeys(works)}
