@@ -7,6 +7,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Protocol
 
+from partitioner.base.clock import Clock
 from partitioner.base.errors import OptionError, shown
 
 
@@ -82,3 +83,25 @@ class Interruption:
         if self._catching:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             self._catching = False
+
+
+class EndsInTime:
+    """A search that ends with the best so far when its time is over or a stop is asked for.
+
+    Attributes
+    ----------
+    clock, interruption
+        When to end.
+    whole
+        Whether it was never asked to end.
+    """
+
+    clock: Clock
+    interruption: Interruption
+    whole: bool
+
+    def ends(self) -> bool:
+        """Return whether to end now, and note it."""
+        ended = self.clock.expired or self.interruption.is_set()
+        self.whole = self.whole and not ended
+        return ended

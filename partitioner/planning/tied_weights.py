@@ -14,7 +14,6 @@ from partitioner.base.clock import METER
 from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.base.interruption import CompilationStopped
 from partitioner.results.plan import Plan
-from partitioner.results.serving import MAXIMISED
 from partitioner.workload.constraints import NONE
 from partitioner.workload.graph import Graph
 from partitioner.workload.module_groups import shared_parameters
@@ -74,7 +73,7 @@ def best_of_both(run: Solve, time_limit: float | None) -> Plan:
     else:
         (plan,) = plans.values()
     if isinstance(ended, NoPlanFound):  # plans of the other kind have no bound
-        weakest = np.inf if MAXIMISED.get(plan.objective, False) else 0.0
+        weakest = np.inf if plan.maximised else 0.0
         plan = replace(plan, bound=float(weakest), status="feasible", stop_reason="time_limit")
     options = {**plan.options, "time_limit": time_limit}
     return replace(plan, options=options, runtime_seconds=time.perf_counter() - started)
@@ -82,13 +81,14 @@ def best_of_both(run: Solve, time_limit: float | None) -> Plan:
 
 def _better(plans: Mapping[str, Plan]) -> Plan:
     """Return the better plan, with a bound for both kinds and a note on the other one."""
-    sign = -1 if MAXIMISED.get(plans[COPIED].objective, False) else 1
+    sign = -1 if plans[COPIED].maximised else 1
     chosen = min(plans, key=lambda kind: (sign * plans[kind].value, kind == COPIED))
-    plan, other = plans[chosen], plans[TOGETHER if chosen == COPIED else COPIED]
+    left_out = TOGETHER if chosen == COPIED else COPIED
+    plan, other = plans[chosen], plans[left_out]
     words = {COPIED: "copied", TOGETHER: "on one device"}
-    kind = next(words[each] for each in words if each != chosen)
+    tying = f"tied weights are {words[chosen]}: {words[left_out]}"
     more = f"{abs(other.value / plan.value - 1):.1%} {'less' if sign < 0 else 'more'}" if plan.value else ""
-    note = f"tied weights are {words[chosen]}: {kind} the best plan found has {other.value:.6g}, {more}"
+    note = f"{tying} the best plan found has {other.value:.6g}, {more}"
     bound = min(plans.values(), key=lambda one: sign * one.bound).bound
     proven = sign * bound >= sign * plan.bound
     return replace(
@@ -129,7 +129,7 @@ def note_on_tying(
     looser = {"constraints": replace(limits, whole=others)} if "constraints" in options else {}
     with suppress(PartitionerError, CompilationStopped), METER.watched(_refuse):
         copied = run(tied=COPIED, time_limit=seconds, warm_start=None, on_progress=None, **looser)
-        sign = -1 if MAXIMISED.get(plan.objective, False) else 1
+        sign = -1 if plan.maximised else 1
         if sign * (plan.value - copied.value) > NOTICED * plan.value:
             change = f"{abs(copied.value / plan.value - 1):.0%} {'more' if sign < 0 else 'less'}"
             words = f"a plan with copies of them (tied = 'copied') has {copied.value:.6g}, {change}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from partitioner.base.clock import Clock
-from partitioner.base.interruption import Interruption
+from partitioner.base.interruption import EndsInTime, Interruption
 from partitioner.planning.layouts.costs import ModelCosts
 from partitioner.planning.layouts.layout import ClusterLayout
 from partitioner.planning.layouts.least_time import least_time
@@ -16,7 +16,7 @@ from partitioner.planning.layouts.timing import LayoutRun
 
 
 @dataclass
-class ClusterLayoutSearch:
+class ClusterLayoutSearch(EndsInTime):
     """The search for the `top` fastest layouts of a space that fit.
 
     A layout is simulated only if the closed form does not show that it is slower than the `top` best. So the
@@ -53,7 +53,7 @@ class ClusterLayoutSearch:
     def search(self, layouts: Iterable[ClusterLayout], sure: int = 0) -> list[LayoutRun]:
         """Return the best layouts, the fastest first; the first `sure` ones are simulated without a limit."""
         for layout in layouts:
-            if self._ends() and self.tried >= sure:
+            if self.ends() and self.tried >= sure:
                 break
             self._consider(layout, self.tried < sure)
         heapq.heapify(self.waiting)
@@ -75,14 +75,9 @@ class ClusterLayoutSearch:
         """Simulate by growing bound until no bound is below the worst of the best."""
         found: list[LayoutRun] = []
         while self.waiting and not (len(found) == self.top and self.waiting[0][0] > found[-1].simulated[0]):
-            if self._ends() and found and self.waiting[0][0] > -math.inf:
+            if self.ends() and found and self.waiting[0][0] > -math.inf:
                 break
             _, _, run = heapq.heappop(self.waiting)
             self.simulated += 1
             found = sorted([*found, run], key=lambda each: (each.simulated[0], each.layout))[: self.top]
         return found
-
-    def _ends(self) -> bool:
-        ended = self.clock.expired or self.interruption.is_set()
-        self.whole = self.whole and not ended
-        return ended

@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from partitioner.base.clock import Clock
-from partitioner.base.interruption import Interruption
+from partitioner.base.interruption import EndsInTime, Interruption
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.space import MOST_MICROBATCH, powers
 from partitioner.planning.pools.dealing import deal, share_batch, with_shares
@@ -18,12 +18,12 @@ from partitioner.planning.pools.pool import PooledKind, PoolPart, partitions, pa
 from partitioner.planning.pools.training import PartRun, PoolCosts, PoolLayout, PoolRun
 from partitioner.planning.pools.training_bound import PartBound, least_time
 
-ONE = 5.0  # seconds that the layers of a pipeline may take to be dealt
+LEAST, ONE = 0.001, 5.0  # seconds that the layers of a pipeline may take to be dealt
 UNITED = ("none", "full")  # what layers of unlike GPUs compute again
 
 
 @dataclass
-class PoolSearch:
+class PoolSearch(EndsInTime):
     """The search for the `top` fastest layouts of a pool, or of a part of its kinds.
 
     Layouts are taken by growing bound; their layers are dealt by the exact methods and simulated, until no
@@ -58,7 +58,7 @@ class PoolSearch:
         """Return the best layouts, the fastest first."""
         waiting: list[tuple[float, int, bool, PoolLayout]] = []
         for layout in self.layouts(kinds):
-            if self._ends():
+            if self.ends():
                 break
             self.tried += 1
             bounds = self.bounds(layout)
@@ -72,7 +72,7 @@ class PoolSearch:
         """Deal and simulate by growing bound; the least of all bounds is noted."""
         found: list[PoolRun] = []
         while waiting and not (len(found) == self.top and waiting[0][0] > found[-1].simulated[0]):
-            if self._ends() and found:
+            if self.ends():
                 break
             bound, number, exact, layout = heapq.heappop(waiting)
             bounds = self.bounds(layout)
@@ -134,8 +134,7 @@ class PoolSearch:
             share = max(1, min(part.stages, math.ceil(self.global_batch / speed / bound.work)))
             key = (*self._key(layout, part), share)
             if key not in self._dealt:
-                limit = None if self.clock.left == math.inf else max(0.0, self.clock.left)
-                limit = ONE if limit is None else min(ONE, limit)
+                limit = max(LEAST, min(ONE, self.clock.left))
                 self._dealt[key] = deal(self.costs, layout, part, share, limit, self.interruption)
             run = self._dealt[key]
             if run is None:
@@ -155,11 +154,6 @@ class PoolSearch:
             names, part.tensor, part.groups, part.copies, layout.replicas, alone, layout.microbatch,
             layout.recompute, layout.zero,
         )  # fmt: skip
-
-    def _ends(self) -> bool:
-        ended = self.clock.expired or self.interruption.is_set()
-        self.whole = self.whole and not ended
-        return ended
 
 
 def _unlike(runs: list[PoolRun]) -> list[PoolRun]:

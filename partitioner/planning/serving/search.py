@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from partitioner.base.clock import Clock
-from partitioner.base.interruption import Interruption
+from partitioner.base.interruption import EndsInTime, Interruption
 from partitioner.formats.llm.decoder import Experts
 from partitioner.planning.layouts.space import divisors, powers
 from partitioner.planning.pools.pool import PooledKind, parts_on
@@ -28,7 +28,7 @@ class BlockFound:
 
 
 @dataclass
-class ServingSearch:
+class ServingSearch(EndsInTime):
     """The search for the `top` best layouts of each part of a pool.
 
     Layouts are taken by falling bound, and their layers are dealt by the exact methods, until no bound is
@@ -65,7 +65,7 @@ class ServingSearch:
         for i, (most, run) in enumerate(runs):
             if len(best) == self.top and most <= best[-1].tokens_per_second:
                 break
-            if self._ends():
+            if self.ends():
                 return BlockFound(tuple(best), max(bound, runs[i][0]))
             self.solved += 1
             pipeline, own = run.solved(min(ONE, self.clock.left), self.interruption)
@@ -81,7 +81,7 @@ class ServingSearch:
             if layout.copies > 1 or layout.batch > 1:
                 continue
             self.tried += 1
-            if self._ends():
+            if self.ends():
                 return BlockFound(tuple(best), math.inf)
             self.solved += 1
             run = PipelineRun(self.costs, layout)
@@ -101,11 +101,6 @@ class ServingSearch:
             experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
             for expert, batch in product(experts, [1] if self.one_user else powers(MOST_BATCH)):
                 yield ServingLayout(part.kinds, part.tensor, part.groups, copies, batch, expert)
-
-    def _ends(self) -> bool:
-        ended = self.clock.expired or self.interruption.is_set()
-        self.whole = self.whole and not ended
-        return ended
 
 
 def _order(pipeline: ServingPipeline) -> tuple[float, str]:

@@ -175,6 +175,37 @@ def test_no_time_is_no_proof() -> None:
         pt.plan_pool(config(), {"H100": 1}, global_batch=8, sequence=64, time_limit=1e-9)
 
 
+class ShortClock(Clock):
+    """A clock whose time is over after it was read a number of times."""
+
+    def __init__(self, reads: int) -> None:
+        super().__init__()
+        self.reads = reads
+
+    @property
+    def expired(self) -> bool:
+        self.reads -= 1
+        return self.reads < 0
+
+    @property
+    def left(self) -> float:
+        return 60.0 if self.reads > 0 else 0.0
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_time_may_end_at_any_moment(seed: int) -> None:
+    """The search ends with the layouts found by then or with none, and its bound holds for these."""
+    counts = []
+    for reads in range(0, 60, 3):
+        search, kinds = random_search(seed)
+        search.clock, search.top = (clock := ShortClock(reads)), 100
+        found = search.search(kinds)
+        counts.append(len(found))
+        assert all(run.seconds * 1e3 >= search.least / NEAR for run in found)
+        assert search.whole == (clock.reads >= 0)
+    assert counts[0] == 0 < counts[-1]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
