@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -11,10 +12,11 @@ import pytest
 
 from partitioner import __main__
 
+FRAMEWORKS = ("torch", "onnx", "onnxruntime", "accelerate", "megatron", "deepspeed", "torchtitan")
 HEAVY = (
     *("numba", "ortools", "pulp", "gurobipy", "matplotlib"),
     *("distributed", "pyarrow"),
-    *("torch", "onnx", "onnxruntime", "accelerate", "megatron", "deepspeed", "torchtitan"),
+    *FRAMEWORKS,
 )
 
 
@@ -31,6 +33,17 @@ def test_import_loads_no_solver_and_no_compiler() -> None:
 
 def test_the_command_line_loads_none_either() -> None:
     assert modules_after("import partitioner.cli.command_line").isdisjoint(HEAVY)
+
+
+def test_packages_of_integrations_need_no_framework_to_be_imported() -> None:
+    """A call says which extra it needs, in a line; the import of what holds it must not fail before that."""
+    import partitioner.integrations as there
+
+    walked = pkgutil.walk_packages(there.__path__, f"{there.__name__}.")
+    packages = [found.name for found in walked if found.ispkg]
+    missing = f"sys.modules.update(dict.fromkeys({FRAMEWORKS}))"  # an import of one is an ImportError then
+    assert set(packages) <= modules_after(f"{missing}; import {', '.join(packages)}")
+    assert len(packages) > 5
 
 
 def test_the_checks_of_methods_are_loaded_only_where_they_are_asked_for() -> None:
