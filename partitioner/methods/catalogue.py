@@ -40,7 +40,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "pipeline",
-        "partitioner.methods.dp.pipeline:solve_pipeline",
+        "partitioner.methods.dp.pipeline_links:solve_pipeline",
         ("throughput", "batch"),
         ("chain",),
         ("numba",),
@@ -90,7 +90,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "simulated",
-        "partitioner.methods.dp.pipeline:solve_pipeline",
+        "partitioner.methods.dp.pipeline_links:solve_pipeline",
         ("makespan",),
         ("chain",),
         ("numba",),

@@ -13,31 +13,25 @@ the stages {2} of load 2, {8} on two devices of load 4 and {2} of load 2 are bes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.bracket import TableBracket
-from partitioner.methods.dp.groups import (
-    among_groups,
-    bracket_below,
-    by_group,
-    on_fastest_links,
-    on_unknown_ends,
-)
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.dp.levels import LevelsTables, group_bytes
-from partitioner.methods.dp.levels_model import among, gap_notes
+from partitioner.methods.dp.levels_model import gap_notes
 from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
 from partitioner.methods.dp.pipeline_loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline_tables import (
     BatchBracket,
     GroupTables,
+    LowerGroupTables,
     PipelineTables,
     group_state_bytes,
     is_exact,
@@ -45,6 +39,7 @@ from partitioner.methods.dp.pipeline_tables import (
 )
 from partitioner.methods.dp.sparse import SparseBracket, ThoroughSparseBracket
 from partitioner.methods.dp.sparse_tables import (
+    LowerSparseTables,
     SparseTables,
     can_do_without,
     has_many_states,
@@ -53,106 +48,9 @@ from partitioner.methods.dp.sparse_tables import (
 )
 from partitioner.methods.dp.stages import behind_matters, relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
-from partitioner.methods.expand import pinned_devices
-from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split, part_numbers
-from partitioner.problem.arrays import Ints
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem
-
-ACROSS = (
-    "its stages have devices in several groups; the lower bound takes all links to be as fast as the fastest"
-)
-NONE_OF_THE_FORM = "no pipeline of the form that is searched obeys the limits; others are not ruled out"
-
-
-def on_any_devices(
-    problem: PipelineProblem, settings: Settings, narrow: Outcome, flat: Outcome, equal: PipelineProblem
-) -> Outcome:
-    """Return the better one of two outcomes, with a bound for pipelines on any devices.
-
-    Parameters
-    ----------
-    problem, settings
-        The problem and the settings of the run.
-    narrow
-        The best pipeline of the form that tables over levels or groups hold.
-    flat, equal
-        The best pipeline on the fastest links, and the problem on these.
-    """
-    if flat.infeasible:
-        return no_split(problem)
-    wide = max(flat.bound, narrow.statistics.get(ANY_DEVICES, 0.0))
-    value = narrow.value if narrow.parts is not None else np.inf
-    whole, stages = _on_real_links(problem, flat, equal)
-    found = np.inf if stages is None else pipeline_value(whole, stages)
-    if stages is not None and found < value and not meets(found, value):
-        bound = min(wide, found)
-        notes: tuple[str, ...] = () if meets(bound, found) else (ACROSS,)
-        figures = {**narrow.statistics, ANY_DEVICES: bound}
-        return Outcome(
-            whole, stages, found, bound, settings.ended(bound, found), notes=notes, statistics=figures
-        )
-    if narrow.parts is None:
-        notes = (*narrow.notes, NONE_OF_THE_FORM) if narrow.infeasible else narrow.notes
-        return replace(narrow, bound=wide, infeasible=False, stop_reason=settings.stop_reason, notes=notes)
-    return replace(narrow, statistics={**narrow.statistics, ANY_DEVICES: min(wide, narrow.bound)})
-
-
-def _on_real_links(
-    problem: PipelineProblem, flat: Outcome, equal: PipelineProblem
-) -> tuple[PipelineProblem, list[Part] | None]:
-    """Return the problem that the flat pipeline is of, and its stages on the best devices found for them."""
-    while flat.problem is not equal and equal.coarser is not None and problem.coarser is not None:
-        equal, problem = equal.coarser, problem.coarser
-    if flat.parts is None or flat.problem is not equal:
-        return problem, None
-    choices = [_on(devices, flat.parts) for devices in _choices(problem, flat.parts)]
-    return problem, min(choices, key=lambda stages: pipeline_value(problem, stages))
-
-
-def _on(devices: Sequence[Sequence[int]], parts: Sequence[Part]) -> list[Part]:
-    return [replace(part, devices=tuple(own)) for part, own in zip(parts, devices, strict=True)]
-
-
-def _choices(problem: PipelineProblem, parts: Sequence[Part]) -> Iterator[list[list[int]]]:
-    """Yield the devices of every stage: one after the other, or in one group where there is room.
-
-    For the second choice the stages take their devices in turn, or those with the most devices first.
-    """
-    order = list(range(len(parts)))
-    large_first = sorted(order, key=lambda i: -parts[i].replicas)
-    for turns, together in ((order, False), (order, True), (large_first, True)):
-        chosen = [pinned_devices(problem, part) for part in parts]
-        taken = {(part.kind, d) for part, own in zip(parts, chosen, strict=True) for d in own}
-        for i in turns:
-            kind = parts[i].kind
-            free = [d for d in range(int(problem.count[kind])) if (kind, d) not in taken]
-            groups = group_of(problem, kind)
-            more = parts[i].replicas - len(chosen[i])
-            own = _together(free, groups, more) if together else free[:more]
-            chosen[i] = [*chosen[i], *own]
-            taken |= {(kind, d) for d in own}
-        yield chosen
-
-
-def _together(free: Sequence[int], group: Ints, count: int) -> list[int]:
-    """Return free devices, of the smallest room in a group that suffices, else of the largest rooms."""
-    room: dict[int, list[int]] = {}
-    for d in free:
-        room.setdefault(int(group[d]), []).append(d)
-    fitting = [devices for devices in room.values() if len(devices) >= count]
-    if fitting:
-        return min(fitting, key=len)[:count]
-    return [d for devices in sorted(room.values(), key=len, reverse=True) for d in devices][:count]
-
-
-def group_of(problem: PipelineProblem, kind: int) -> Ints:
-    """Return the smallest group of every device of a kind, shape (count,)."""
-    pipeline, index = problem.pipeline, np.arange(int(problem.count[kind]))
-    if len(pipeline.link):
-        return np.asarray(np.searchsorted(np.cumsum(pipeline.held[:, kind]), index, side="right"))
-    return np.asarray(index // max(1, int(pipeline.group[0, kind])))
-
 
 MERGED = "free nodes were merged, which keeps the ideals few but may lose the optimum"
 
@@ -180,88 +78,28 @@ class PipelineEffort:
 EFFORT = PipelineEffort()
 
 
-def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Find the best pipeline by the dynamic program if the ideals fit in memory: method ``pipeline``.
+def best_pipeline(
+    problem: PipelineProblem, settings: Settings, goes_on: bool = True, known: float = 0.0
+) -> Outcome:
+    """Return the best pipeline by the dynamic program if the ideals fit in memory.
 
     Else the result is the best pipeline over linear orders, whose borders are moved
     (:mod:`partitioner.methods.dp.improvement`), with a bound that holds for every pipeline. The problem with
     all free nodes merged is solved first, as its ideals are few: often its best pipeline meets the bound that
     holds without the merging.
-    """
-    if len(problem.pipeline.link):
-        return _over_groups(problem, settings)
-    if len(problem.pipeline.slowdown):
-        return _over_levels(problem, settings)
-    return _coarse_first(problem, settings)
 
-
-def solve_within_groups(problem: PipelineProblem, settings: Settings, known: float = 0.0) -> Outcome:
-    """Find the best pipeline of the form that tables hold, which over levels and groups is a narrower one.
-
-    Over explicit groups the devices of each stage are in one group. Over levels a pipeline visits the groups
-    one after the other, each stage in a group or on all devices of its kind in whole groups. Bound and proof
-    hold for this form; `known` is a lower bound on its values.
-    """
-    if not len(problem.pipeline.link):
-        return _coarse_first(problem, settings, known=known)
-    split = by_group(problem)
-    return split.joined(_coarse_first(split.problem, replace(settings, incumbent=None), known=known))
-
-
-def _over_levels(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Return the best pipeline that visits the groups one after the other, or a better one on any devices.
-
-    The problem on equal links is solved if the first pipeline is not proven to be the best on any devices.
-    """
-    found = solve_within_groups(problem, settings)
-    if found.parts is not None and meets(found.statistics.get(ANY_DEVICES, found.bound), found.value):
-        return found
-    flat = on_fastest_links(problem)
-    return among(on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat))
-
-
-def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Return the best pipeline over explicit groups, each stage of which is in one group, or a better one.
-
-    The problem on the fastest links comes first; its bound holds for pipelines on any devices.
-    """
-    flat = on_fastest_links(problem)
-    many = has_many_states(by_group(problem).problem)
-    early = _relaxed_outcome(flat) if many else _flat_outcome(flat, settings)
-    if early.infeasible:
-        return no_split(problem)
-    found = solve_within_groups(problem, settings, early.bound)
-    if problem.pipeline.replicas == 1:  # every pipeline is of the form
-        return on_unknown_ends(found)
-    if found.parts is None and early.parts is None:
-        early = _flat_outcome(flat, settings)
-    return among_groups(on_any_devices(problem, settings, found, early, flat))
-
-
-def _flat_outcome(flat: PipelineProblem, settings: Settings) -> Outcome:
-    """Return the best pipeline on the fastest links, found in a part of the time."""
-    left = settings.seconds_left
-    early = settings if left is None else settings.within(EFFORT.flat_share * left)
-    return _coarse_first(flat, replace(early, incumbent=None))
-
-
-def _relaxed_outcome(flat: PipelineProblem) -> Outcome:
-    """Return a bound on the pipelines on the fastest links that takes no search."""
-    bound = least_value(flat, relax(flat))
-    return no_split(flat) if np.isinf(bound) else Outcome(flat, None, np.inf, bound, "heuristic")
-
-
-def _coarse_first(
-    problem: PipelineProblem, settings: Settings, goes_on: bool = True, known: float = 0.0
-) -> Outcome:
-    """Return the best pipeline of the problem contracted further, and if need be of the problem itself.
-
-    Where ideals do not fit in memory, pipelines are improved until the time limit only if `goes_on`. `known`
-    is a lower bound on the value.
+    Parameters
+    ----------
+    problem, settings
+        The problem, whose links are equal or whose tables price them, and the settings of the run.
+    goes_on
+        Whether pipelines are improved until the time limit where the ideals do not fit.
+    known
+        A lower bound on the value.
     """
     if problem.coarser is None:
         return _solved(problem, settings, goes_on, known)
-    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None), False, known)
+    coarse = best_pipeline(problem.coarser, replace(settings, incumbent=None), False, known)
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
     starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
@@ -385,7 +223,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     stages, value = bracket.stages or linear.stages, bracket.value
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if skipped:
-        stages, value, bound = bracket_below(linear, lattice, stages, value)
+        stages, value, bound = _bracket_below(linear, lattice, stages, value)
         infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
     elif not problem.lossless:
         tables = model.tables(problem.relaxed(), linear.relaxation, lattice)
@@ -412,3 +250,31 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
             **({ANY_DEVICES: low} if len(problem.pipeline.slowdown) else {}),
         },
     )
+
+
+def _bracket_below(
+    linear: LinearSearch[PipelineProblem], lattice: Lattice, stages: Sequence[Part] | None, value: float
+) -> tuple[Sequence[Part] | None, float, float]:
+    """Return the best pipeline known, its value, and a lower bound on all pipelines of the lattice.
+
+    For a batch the bound is that of the fastest links.
+
+    Parameters
+    ----------
+    linear, lattice
+        The problem with its bound, and the lattice of its ideals.
+    stages, value
+        The best pipeline so far.
+    """
+    problem = linear.problem
+    if problem.measure is Measure.BATCH:
+        return stages, value, linear.bound
+    lower = LowerSparseTables if can_do_without(problem) else LowerGroupTables
+    tables = lower(problem.relaxed(), linear.relaxation, lattice)
+    below = linear.model.bracket(tables, linear.settings, linear.bound, value)
+    below.narrow(from_top=np.isfinite(value))
+    if below.stages is not None and problem.lossless:
+        found = pipeline_value(problem, below.stages)
+        if found < value:
+            stages, value = below.stages, found
+    return stages, value, min(below.bound, value)

@@ -308,7 +308,7 @@ class GroupTables:
     ----------
     problem, relaxation, lattice
         As for :class:`partitioner.methods.dp.pipeline_tables.PipelineTables`; the problem is one of
-        :func:`partitioner.methods.dp.groups.by_group`.
+        :func:`partitioner.methods.dp.pipeline_links.by_group`.
     """
 
     upper = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.methods.dp.pipeline import solve_within_groups
+from partitioner.methods.dp.pipeline_links import solve_within_groups
 from partitioner.methods.method import Outcome, Settings
 from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit

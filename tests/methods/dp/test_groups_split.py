@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partitioner import Constraints, DeviceGroup, DeviceKind, Devices, Graph, GroupLink
-from partitioner.methods.dp.groups import by_group, on_fastest_links
 from partitioner.methods.dp.lattice import chain_lattice
+from partitioner.methods.dp.pipeline_links import by_group, on_fastest_links
 from partitioner.methods.dp.pipeline_tables import is_exact, unknown_factors
 from partitioner.methods.method import Outcome, Part
 from partitioner.problem.variants import PipelineProblem
