@@ -7,6 +7,7 @@ from typing import Any
 
 from partitioner.base.argument_types import check_word, is_count, require_callable
 from partitioner.base.errors import OptionError, shown
+from partitioner.estimation.device_time import curve_note
 from partitioner.integrations.torch.graphs.granularity import GRANULARITIES, OPERATOR, layers_of
 from partitioner.integrations.torch.graphs.grouping import OperationGroup, grouped
 from partitioner.integrations.torch.graphs.nodes import Costs, graph_arguments
@@ -29,7 +30,7 @@ def graph_of(
     targets: tuple[Any, ...] = (),
     granularity: str = "operator",
     dtype: str | None = None,
-    efficiency: float | None = 1.0,
+    efficiency: float | None = None,
     times: Mapping[str, float] | None = None,
     microbatches: int = 1,
     optimizer_bytes: float | None = None,
@@ -64,8 +65,9 @@ def graph_of(
     dtype
         The type of numbers whose speed is taken; None for that of each operator's output.
     efficiency
-        The part of the device's peak and bandwidth that every operator reaches; None for what was measured
-        for products of its sizes (:mod:`partitioner.estimation.operator_times`).
+        None for what was measured for products of each operator's sizes
+        (:mod:`partitioner.estimation.operator_times`); else the part of the device's peak and bandwidth that
+        every operator reaches, 1 for the least time.
     times
         Measured times in ms by the path of a module or by node, for the backward pass followed by
         ``/backward``; what is not in it is estimated. For one kind of device only.
@@ -106,7 +108,7 @@ def graph_of(
     _, capture = seen_and_captured(model, tuple(args), kwargs or {}, training, loss, tuple(targets))
     groups = groups_of(capture, granularity)
     top = {"timeUnit": "ms", "bandwidth": bandwidth, "training": training, "microbatches": microbatches}
-    top |= {"granularity": granularity, "notes": list(capture.notes)}
+    top |= {"granularity": granularity, "notes": list(capture.notes), **_source_of_times(given)}
     return Graph.from_arrays(**graph_arguments(capture, groups, given, training, top))
 
 
@@ -130,6 +132,13 @@ def check_call(
         raise OptionError("loss: belongs to training=True")
     if not is_count(microbatches):
         raise OptionError(f"microbatches = {shown(microbatches)}: must be an integer of at least 1")
+
+
+def _source_of_times(costs: Costs) -> dict[str, str]:
+    """Return the field of a graph that says whose curves its times are from; none if some are measured."""
+    if costs.times or costs.efficiency is not None:
+        return {}
+    return {"times": "; ".join(dict.fromkeys(map(curve_note, costs.devices.values())))}
 
 
 def groups_of(capture: Capture, granularity: str) -> list[OperationGroup]:

@@ -66,3 +66,17 @@ def test_curves_slow_narrow_products_more_than_wide_ones() -> None:
         )
         ratio.append(own.time.sum() / peak.time.sum())
     assert ratio[0] > ratio[1] > 1
+
+
+def test_curves_are_the_default_and_the_graph_says_whose_they_are() -> None:
+    model, given = nn.Linear(64, 64, device="meta"), (torch.zeros(8, 64, device="meta"),)
+    default, curves, peak = (
+        graph_of(model, given, device={"fast": "H100", "old": "V100"}, bandwidth=1e9, dtype="float16", **more)
+        for more in ({}, {"efficiency": None}, {"efficiency": 1.0})
+    )
+    assert default.time.tolist() == curves.time.tolist()
+    assert (default.time > peak.time).all()
+    assert default.extras.top["times"].startswith(
+        "curves measured on H100; curves measured on A100-80, scaled"
+    )
+    assert "times" not in peak.extras.top
