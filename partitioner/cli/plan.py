@@ -10,7 +10,8 @@ from partitioner.cli.argument import Section, flag, milliseconds, names, pool, r
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.planning.layouts.changes import OTHER_GPUS
-from partitioner.planning.layouts.plan import LATENCY, NETWORK, NODE, TIME_LIMIT, TOP, plan
+from partitioner.planning.layouts.plan import TIME_LIMIT, TOP, plan
+from partitioner.planning.layouts.question import LATENCY, NETWORK, NODE
 from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.pools.plan_pool import plan_pool

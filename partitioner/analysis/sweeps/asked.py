@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from partitioner.analysis.sweeps.layout_task import AnyTask, LayoutTask, layout_task
 from partitioner.analysis.sweeps.pool import DevicePool
 from partitioner.analysis.sweeps.task import SweepTask
 from partitioner.analysis.sweeps.workloads import SweptGraph, swept, workload_files
@@ -52,6 +53,8 @@ def asked_for(
         if format_options:
             raise OptionError(f"{next(iter(format_options))} means nothing to a spec, whose workloads say it")
         spec = load_spec(workloads)
+        if spec.layouts and (found or checked):
+            raise OptionError(f"{path_name(workloads)}: layouts are given all they need in this file")
         return replace(spec, pools=found or spec.pools, options={**(spec.options or {}), **checked})
     graphs = tuple(swept(each, format_options) for each in _listed(workloads))
     return SweepSpec(graphs, found or OWN_DEVICES, checked)
@@ -79,7 +82,7 @@ def _listed(workloads: AnyWorkload | Sequence[AnyWorkload]) -> Iterable[AnyWorkl
 
 # Reading of what a sweep shall solve: from a file in TOML, a folder of workloads, or arguments.
 
-FIELDS = ("workloads", "pools", "options")
+FIELDS = ("workloads", "pools", "options", "layouts")
 POOL_FIELDS = ("name", "accelerators", "memory", "cpus", "communication", "devices")
 TABLES_RULE = "must be tables, each below a line [[{}]]"
 
@@ -99,7 +102,14 @@ def load_spec(path: str | os.PathLike[str]) -> SweepSpec:
     top = Record(_toml(source), "file", flaws)
     for field in top.others(FIELDS):
         top.note(field, "", f"is not a field; these are {', '.join(FIELDS)}")
-    files = [each for table in _tables(top, "workloads", True) for each in _files(table, folder)]
+    layouts = [each for table in _tables(top, "layouts", False) for each in _layouts(table, folder)]
+    if "layouts" in top.data:
+        for field in set(FIELDS[:3]) & top.data.keys():
+            top.note(field, "", "must not be in a file with layouts, whose tables say everything")
+        if flaws:
+            raise WorkloadError(flaws, source)
+        return SweepSpec((), layouts=tuple(layouts))
+    files = [each for table in _tables(top, "workloads", True) for each in _files(table, folder, "file")]
     pools = [pool for table in _tables(top, "pools", False) for pool in _pools(table, folder)]
     options = top.take("options", _table, {}, required=False)
     if flaws:
@@ -154,15 +164,15 @@ def _names_listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _files(table: Record, folder: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the files that a table of workloads names, each with the options of its format."""
-    given = {name: value for name, value in table.data.items() if name != "file"}
-    patterns = table.take("file", _patterns, [])
+def _files(table: Record, folder: Path, field: str) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the files that a field of a table names, each with the other fields."""
+    given = {name: value for name, value in table.data.items() if name != field}
+    patterns = table.take(field, _patterns, [])
     found = []
     for pattern in patterns:
         files = _matching(folder, pattern) if "*" in pattern else [folder / pattern]
         if not files:
-            table.note("file", shown(pattern), "no file has such a name")
+            table.note(field, shown(pattern), "no file has such a name")
         found += [(file, given) for file in files]
     return found
 
@@ -186,11 +196,28 @@ def _pools(table: Record, folder: Path) -> list[DevicePool]:
     """Return the product of the values that a table of pools gives."""
     for field in table.others(POOL_FIELDS):
         table.note(field, "", f"is not a field; these are {', '.join(POOL_FIELDS)}")
-    given = {name: _names_listed(value) for name, value in table.data.items() if name in POOL_FIELDS}
+    chosen = _products(table, {name: value for name, value in table.data.items() if name in POOL_FIELDS})
+    return [pool for fields in chosen for pool in _pool_in(table, fields, folder, len(chosen) > 1)]
+
+
+def _products(table: Record, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the product of the values of some fields of a table, each a value or a list of them."""
+    given = {name: _names_listed(value) for name, value in fields.items()}
     for name in (name for name, values in given.items() if not values):
         table.note(name, "[]", "must not be empty")
-    chosen = [dict(zip(given, values, strict=True)) for values in product(*given.values())]
-    return [pool for fields in chosen for pool in _pool_in(table, fields, folder, len(chosen) > 1)]
+    return [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+
+
+def _layouts(table: Record, folder: Path) -> list[LayoutTask]:
+    """Return a question for each config and combination of values of a table; flaws are added."""
+    found = []
+    for file, given in _files(table, folder, "config"):
+        for fields in _products(table, given):
+            try:
+                found.append(layout_task(file, folder, fields))
+            except OptionError as error:
+                table.note("", "", str(error))
+    return found
 
 
 def _pool_in(table: Record, fields: dict[str, Any], folder: Path, several: bool) -> list[DevicePool]:
@@ -233,13 +260,18 @@ class SweepSpec:
         The pools of devices.
     options
         For each option of :func:`partitioner.solve` the values that it takes in turn.
+    layouts
+        The questions for layouts of models on clusters, in place of workloads.
     """
 
     workloads: tuple[SweptGraph, ...]
     pools: tuple[DevicePool, ...] = OWN_DEVICES
     options: Mapping[str, Sequence[Any]] | None = None
+    layouts: tuple[LayoutTask, ...] = ()
 
     def __repr__(self) -> str:
+        if self.layouts:
+            return f"<SweepSpec: {len(self.layouts)} questions for layouts>"
         counts = f"{len(self.workloads)} workloads, {len(self.pools)} pools"
         return f"<SweepSpec: {counts}, {len(self.sets_of_options())} sets of options>"
 
@@ -250,7 +282,7 @@ class SweepSpec:
         trains = all(each.graph.backward.any() for each in self.workloads)
         return [{"objective": _default_of(options, trains), **options} for options in given]
 
-    def tasks(self) -> list[SweepTask]:
+    def tasks(self) -> Sequence[AnyTask]:
         """Return the tasks: for each workload all pools, for each pool all sets of options.
 
         Raises
@@ -258,6 +290,8 @@ class SweepSpec:
         WorkloadError, OptionError
             If a pool does not suit a workload.
         """
+        if self.layouts:
+            return self.layouts
         asked = self.sets_of_options()
         return [
             SweepTask(swept.name, pool.label, swept.content, swept.graph.digest, devices, options)

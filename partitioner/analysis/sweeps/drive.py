@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
 import queue
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
 
+from partitioner.analysis.sweeps.layout_task import AnyTask
 from partitioner.analysis.sweeps.row import FAILED, INFEASIBLE, NO_PLAN, SweepRow
-from partitioner.analysis.sweeps.task import SweepTask
 from partitioner.base.clock import METER
-from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError, WorkloadError
+from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.base.interruption import Interruption
-from partitioner.planning.solve import solve
+from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.warm_up.once import warm_up_once
 from partitioner.results.plan import Plan
-from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Graph
-from partitioner.workload.graph_validation import device_flaws, size_flaws
 
 TICK = 0.25  # seconds between two looks at requests to stop
 ATTEMPTS = 2  # the second one while no other task runs, so that it fails by its own fault only
@@ -46,11 +40,11 @@ class Drive:
         self, executor: Executor, warm: bool, keep_plans: bool, take: Callable[[SweepRow, str], None]
     ) -> None:
         self.executor, self.warm, self.keep_plans, self.take = executor, warm, keep_plans, take
-        self.running: dict[Future[Ended], tuple[SweepTask, int]] = {}
-        self.again: list[SweepTask] = []
+        self.running: dict[Future[Ended], tuple[AnyTask, int]] = {}
+        self.again: list[AnyTask] = []
         self.ended: queue.SimpleQueue[Future[Ended]] = queue.SimpleQueue()
 
-    def run(self, tasks: Iterable[SweepTask], interruption: Interruption, look: Callable[[], None]) -> None:
+    def run(self, tasks: Iterable[AnyTask], interruption: Interruption, look: Callable[[], None]) -> None:
         """Run the tasks until all have ended or a request to stop comes; call `look` several times a second.
 
         Tasks that ran out of memory or lost their worker are run again at the end, one after another.
@@ -77,7 +71,7 @@ class Drive:
             self._listen()
             look()
 
-    def _submit(self, task: SweepTask, attempt: int) -> None:
+    def _submit(self, task: AnyTask, attempt: int) -> None:
         try:
             future = self.executor.submit(solve_task, task, self.warm, self.keep_plans)
         except RuntimeError as error:  # broken, or shut down
@@ -109,12 +103,11 @@ class Drive:
 
 # What a worker does with a task: it solves it, and any error becomes a row.
 
-KEPT_GRAPHS = 4
 OUT_OF_MEMORY = "out of memory"
 WITHOUT_PLAN: dict[type[Exception], str] = {InfeasibleError: INFEASIBLE, NoPlanFound: NO_PLAN}
 
 
-def solve_task(task: SweepTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, str]:
+def solve_task(task: AnyTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, str]:
     """Return the row of a task, and its plan as JSON if that is to be kept, else an empty text.
 
     With `warm` all kernels are compiled before the first task on this machine.
@@ -122,43 +115,14 @@ def solve_task(task: SweepTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, 
     if warm:
         warm_up_once()
     began, compiled = time.perf_counter(), METER.seconds
-    plan: Plan | None = None
+    plan: Plan | LayoutPlan | None = None
     try:
-        graph = _graph(task.graph)
-        _check_fit(graph, task.devices)
-        plan = solve(graph, task.devices, workers=1, **task.options)
-        status, found = plan.status, _found(plan)
+        status, found, plan = task.solve()
     except Exception as error:  # a row says what a user would have seen
         status, found = WITHOUT_PLAN.get(type(error), FAILED), {"reason": _reason(error)}
     seconds = time.perf_counter() - began - (METER.seconds - compiled)
     row = task.row(status, seconds=round(seconds, 4), **found)
     return row, plan.to_json() + "\n" if keep_plan and plan is not None else ""
-
-
-@lru_cache(KEPT_GRAPHS)
-def _graph(content: bytes) -> Graph:
-    graph: Graph = pickle.loads(content)
-    return graph
-
-
-def _check_fit(graph: Graph, devices: Devices) -> None:
-    """Raise if a node fits no device of the pool: such a pool is infeasible, the workload is sound."""
-    flaws = device_flaws(graph, devices) or size_flaws(graph, devices)
-    if flaws:
-        raise InfeasibleError(str(WorkloadError(flaws)))
-
-
-def _found(plan: Plan) -> dict[str, Any]:
-    used = sum(device.nodes > 0 or device.replica_of is not None for device in plan.devices)
-    return {
-        "value": plan.value,
-        "bound": plan.bound,
-        "split": plan.split,
-        "method": plan.method,
-        "stop_reason": plan.stop_reason,
-        "used": used,
-        "time_unit": plan.time_unit,
-    }
 
 
 def _reason(error: Exception) -> str:

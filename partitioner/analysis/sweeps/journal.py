@@ -214,14 +214,16 @@ def _plain(value: object, depth: int = DEEPEST) -> bool:
 
 TEXT = _Rule(_text, "must be a text that UTF-8 can write")
 COUNT = _Rule(_count, f"must be an integer of at least 0 and at most {MOST:,}")
+OBJECT = _Rule(
+    lambda value: isinstance(value, dict) and _plain(value),
+    f"must be an object of finite numbers, texts, lists and objects, at most {DEEPEST} levels deep",
+)
 PERHAPS = _Rule(lambda value: value is None or _number(value), "must be a finite number or null")
 RULES: Mapping[str, _Rule] = {
     "key": _Rule(_key, "must be a text of letters and digits"),
     "status": _Rule(lambda value: value in STATUSES, f"must be {one_of(None, STATUSES)}"),
-    "options": _Rule(
-        lambda value: isinstance(value, dict) and _plain(value),
-        f"must be an object of finite numbers, texts, lists and objects, at most {DEEPEST} levels deep",
-    ),
+    "options": OBJECT,
+    "figures": OBJECT,
     "value": PERHAPS,
     "bound": PERHAPS,
     "seconds": _Rule(lambda value: _number(value) and value >= 0, "must be a finite number of at least 0"),

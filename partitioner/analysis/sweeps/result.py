@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
-from partitioner.analysis.sweeps.row import FAILED, SweepRow
+from partitioner.analysis.sweeps.row import FAILED, LAYOUT, SweepRow
 from partitioner.analysis.sweeps.save import save_rows
 from partitioner.base.markup import html_table
 from partitioner.evaluation.text.figures import figure, gap_cell
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
+from partitioner.planning.layouts.result import FIGURES as FIGURES_OF_LAYOUTS
 from partitioner.results.serving import MAXIMISED
 
 FIGURES = ("devices", "used", "value", "gap", "seconds")
+LAYOUT_FIGURES = ("s a batch", "tokens/s", "MFU", "GB")
+NARROW = ("s a batch", "MFU")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +76,9 @@ class SweepResult:
         """Return a table of the rows of at most `width` columns, by default the terminal's."""
         wide = columns(width) >= WIDE
         titles = ("workload", "pool", "objective", *(["options"] if wide else []), "status")
-        table = figure_table(wide, titles, FIGURES)
-        for row in self.rows:
+        layouts = all(row.objective == LAYOUT for row in self.rows)
+        table = _layout_table(self.rows, wide) if layouts else figure_table(wide, titles, FIGURES)
+        for row in self.rows if not layouts else ():
             table.add_row(*map(Text, _cells(row, wide)))
         reasons = Counter((row.status, row.reason.splitlines()[0]) for row in self.rows if row.reason)
         lines = [Text(f"{status}, {times} x: {reason}") for (status, reason), times in reasons.items()]
@@ -141,6 +148,24 @@ def _cells(row: SweepRow, wide: bool) -> list[str]:
         *(row.workload, row.pool, row.objective, *([options] if wide else []), row.status),
         *(str(row.devices), *plan, f"{row.seconds:.2f}"),
     ]
+
+
+def _layout_table(rows: Sequence[SweepRow], wide: bool) -> Table:
+    """Return a line for each question for layouts, with what varies of it and the fastest layout."""
+    names = LAYOUT_FIGURES if wide else NARROW
+    asked_for = dict.fromkeys(name for row in rows for name in row.options)
+    varied = [name for name in asked_for if len({str(row.options.get(name)) for row in rows}) > 1]
+    table = figure_table(wide, ("config", "GPUs", "asked", LAYOUT), (*names, "gap", *["seconds"] * wide))
+    for row in rows:
+        asked = ", ".join(f"{name}={row.options[name]}" for name in varied if name in row.options)
+        if row.value is None or row.bound is None:
+            cells = [row.status, *["-"] * (len(names) + 1)]
+        else:
+            best: Any = SimpleNamespace(seconds=row.value, **row.figures)
+            figures = (FIGURES_OF_LAYOUTS[name](best) for name in names)
+            cells = [row.figures[LAYOUT], *figures, _gap(row.value, row.bound)]
+        table.add_row(*map(Text, (row.workload, row.pool, asked, *cells, *[f"{row.seconds:.2f}"] * wide)))
+    return table
 
 
 def _gap(value: float, bound: float) -> str:

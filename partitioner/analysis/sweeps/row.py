@@ -11,6 +11,8 @@ from partitioner.evaluation.text.figures import relative_gap
 
 OPTIMAL, FEASIBLE = "optimal", "feasible"
 INFEASIBLE, NO_PLAN, FAILED = "infeasible", "no plan", "failed"
+LAYOUT = "layout"  # in the place of an objective
+KEY_LENGTH = 32
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class SweepRow:
     devices
         How many devices the pool has.
     objective
-        The objective.
+        The objective; ``"layout"`` where the layouts of a model on a cluster are ranked.
     status
         ``"optimal"`` or ``"feasible"`` (there is a plan), ``"infeasible"`` (proven), ``"no plan"`` (none
         was found within the limits) or ``"failed"`` (an error, too little memory, or a lost worker).
@@ -40,6 +42,8 @@ class SweepRow:
         How many devices hold a node; 0 without a plan.
     time_unit
         The unit of the workload's times, if it is known.
+    figures
+        Further figures of a layout: its name, tokens per second, MFU, memory of the fullest GPU.
     reason
         Why there is no plan; empty if there is one.
     seconds
@@ -64,6 +68,7 @@ class SweepRow:
     stop_reason: str = ""
     used: int = 0
     time_unit: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     seconds: float = 0.0
     attempts: int = 1
@@ -91,12 +96,17 @@ class SweepRow:
         >>> row.flat()["microbatches"], row.flat()["value"]
         (8, None)
         """
-        known = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "options"}
+        mappings = ("options", "figures")
+        known = {
+            entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in mappings
+        }
         options = {OWN_NAMES.get(name, name): value for name, value in self.options.items()}
-        return known | {"gap": self.gap} | {name: _plain(value) for name, value in options.items()}
+        found = known | {"gap": self.gap} | dict(self.figures)
+        return found | {name: _plain(value) for name, value in options.items()}
 
 
-OWN_NAMES = {name: f"{name}_option" for name in ("method", "split", "gap")}  # other columns have these names
+TAKEN = ("method", "split", "gap", "memory", "tokens_per_second")  # columns that have the names of options
+OWN_NAMES = {name: f"{name}_option" for name in TAKEN}
 
 
 def _plain(value: Any) -> Any:

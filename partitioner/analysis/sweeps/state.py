@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from partitioner.analysis.sweeps.journal import Journal
+from partitioner.analysis.sweeps.layout_task import AnyTask
 from partitioner.analysis.sweeps.result import SweepResult
 from partitioner.analysis.sweeps.row import FAILED, SweepRow
-from partitioner.analysis.sweeps.task import SweepTask
 from partitioner.base.errors import PartitionerError
 from partitioner.base.files import write_text
 
@@ -82,7 +82,7 @@ class SweepState:
 
     def __init__(
         self,
-        tasks: Sequence[SweepTask],
+        tasks: Sequence[AnyTask],
         journal: Journal | None,
         plans: Path | None,
         retry_failed: bool,
@@ -98,7 +98,7 @@ class SweepState:
         self.failed = sum(self.times[key] for key, row in self.rows.items() if row.status == FAILED)
 
     @property
-    def waiting(self) -> list[SweepTask]:
+    def waiting(self) -> list[AnyTask]:
         """The tasks without a row, one for each key."""
         first = {task.key: task for task in reversed(self.tasks) if task.key not in self.rows}
         return list(reversed(first.values()))

@@ -28,7 +28,7 @@ FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "l
 SERVING = ("load", "load %", "compute", "nodes", "memory", "full", "per sample", "samples")
 UNITS = {
     **dict.fromkeys(("throughput", "gpipe", "latency", "piper"), " per sample"),
-    "batch": " per batch",
+    **dict.fromkeys(("batch", "layout"), " per batch"),
     "makespan": " per step",
     "capacity": " samples in flight",
 }

@@ -8,25 +8,23 @@ import time
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from partitioner.base.argument_types import check_counts, check_word
+from partitioner.base.argument_types import check_counts
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
+from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.units import MS_PER_SECOND
-from partitioner.estimation.named_devices import NamedDevice, named_device
+from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.changes import find_changes, other_devices
 from partitioner.planning.layouts.fewest_gpus import fewest_gpus
 from partitioner.planning.layouts.layout import Cluster
-from partitioner.planning.layouts.question import LayoutQuestion, cluster_of, decoder_to_train
+from partitioner.planning.layouts.question import LATENCY, NETWORK, NODE, asked_question
 from partitioner.planning.layouts.refine import refined
 from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.search import ClusterLayoutSearch
 from partitioner.planning.layouts.timing import LayoutRun
-from partitioner.workload.device_validation import check_positive
 
-NODE, NETWORK, LATENCY = 8, 25e9, 5e-6
 TOP, TIME_LIMIT = 5, 30.0
 REFINED, LEAST = 3.0, 0.5  # seconds for the stages of a layout, and those below which none are sought
 
@@ -126,17 +124,24 @@ def plan(
     (2, True)
     """
     clock, started = Clock(math.inf if time_limit is None else time_limit), time.perf_counter()
-    if (gpus is None) == (tokens_per_second is None):
-        raise OptionError(f"gpus = {shown(gpus)}: one of gpus and tokens_per_second must be given")
-    if gpus is None:
-        check_positive(tokens_per_second=tokens_per_second)
-    check_counts(gpus=1 if gpus is None else gpus, global_batch=global_batch, sequence=sequence, top=top)
-    check_word("runtime", runtime, tuple(RUNTIMES))
-    cluster = cluster_of(named_device(device), gpus or node, node, peer, network, latency, memory)
-    question = LayoutQuestion(
-        decoder_to_train(config), cluster, global_batch, sequence, dtype, runtime, options
+    check_counts(top=top)
+    question = asked_question(
+        config,
+        gpus=gpus,
+        device=device,
+        global_batch=global_batch,
+        sequence=sequence,
+        tokens_per_second=tokens_per_second,
+        node=node,
+        peer=peer,
+        network=network,
+        latency=latency,
+        memory=memory,
+        dtype=dtype,
+        runtime=runtime,
+        options=options,
     )
-    devices = other_devices(instead, cluster) if explain else []
+    devices = other_devices(instead, question.cluster) if explain else []
     with Interruption(stop) as interruption:
         if tokens_per_second is not None:
             question = fewest_gpus(question, tokens_per_second, clock, interruption)

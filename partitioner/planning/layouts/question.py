@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
+from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import path_name, read_json
 from partitioner.base.interruption import Interruption
-from partitioner.estimation.named_devices import NamedDevice
+from partitioner.estimation.named_devices import NamedDevice, named_device
 from partitioner.formats.hugging_face import decoder_of
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions
@@ -22,7 +24,9 @@ from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.search import ClusterLayoutSearch
 from partitioner.planning.layouts.space import LayoutSpace
 from partitioner.planning.layouts.timing import LayoutRun
+from partitioner.workload.device_validation import check_positive
 
+NODE, NETWORK, LATENCY = 8, 25e9, 5e-6
 TRAINED = 3  # passes' worth of the forward operations that a step of training has
 
 
@@ -96,6 +100,44 @@ class LayoutQuestion:
             run.exposed,
             run.blocks,
         )
+
+
+def asked_question(
+    config: str | os.PathLike[str] | dict[str, Any],
+    *,
+    gpus: int | None = None,
+    device: str | NamedDevice,
+    global_batch: int,
+    sequence: int,
+    tokens_per_second: float | None = None,
+    node: int = NODE,
+    peer: float | None = None,
+    network: float = NETWORK,
+    latency: float = LATENCY,
+    memory: float | None = None,
+    dtype: str = "bfloat16",
+    runtime: str = "any",
+    options: LayoutOptions,
+) -> LayoutQuestion:
+    """Return the question that the arguments of :func:`partitioner.plan` ask.
+
+    Without a number of GPUs the cluster has those of one server.
+
+    Raises
+    ------
+    WorkloadError
+        If the config breaks a rule.
+    OptionError
+        If an option is not in its range.
+    """
+    if (gpus is None) == (tokens_per_second is None):
+        raise OptionError(f"gpus = {shown(gpus)}: one of gpus and tokens_per_second must be given")
+    if gpus is None:
+        check_positive(tokens_per_second=tokens_per_second)
+    check_counts(gpus=1 if gpus is None else gpus, global_batch=global_batch, sequence=sequence)
+    check_word("runtime", runtime, tuple(RUNTIMES))
+    cluster = cluster_of(named_device(device), gpus or node, node, peer, network, latency, memory)
+    return LayoutQuestion(decoder_to_train(config), cluster, global_batch, sequence, dtype, runtime, options)
 
 
 def decoder_to_train(config: str | os.PathLike[str] | dict[str, Any]) -> Decoder:

@@ -14,8 +14,8 @@ from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.formats.devices_in_place import check_rate
 from partitioner.formats.llm.layout_options import LayoutOptions
-from partitioner.planning.layouts.plan import LATENCY, NETWORK, NODE, TIME_LIMIT, TOP
-from partitioner.planning.layouts.question import decoder_to_train
+from partitioner.planning.layouts.plan import TIME_LIMIT, TOP
+from partitioner.planning.layouts.question import LATENCY, NETWORK, NODE, decoder_to_train
 from partitioner.planning.pools.pool import Pool, PooledKind, kinds_of
 from partitioner.planning.pools.result import PoolPlan, PoolRow
 from partitioner.planning.pools.search import PoolSearch

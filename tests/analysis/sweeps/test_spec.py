@@ -55,7 +55,7 @@ def test_a_spec_is_the_product_of_its_parts(folder: Path) -> None:
     assert [pool.label for pool in spec.pools[:2]] == ["2 x 16GiB", "2 x 40G"]
     assert [pool.label for pool in spec.pools[4:]] == [f"server: 1 devices, {n} accelerators" for n in (2, 3)]
     assert len(tasks) == 2 * 6 * 2 and len({task.key for task in tasks}) == 6 * 2  # the tables are equal
-    assert [task.options["objective"] for task in tasks[:2]] == ["throughput", "gpipe"]
+    assert [task.row("").objective for task in tasks[:2]] == ["throughput", "gpipe"]
     assert repr(spec) == "<SweepSpec: 2 workloads, 6 pools, 2 sets of options>"
 
 
