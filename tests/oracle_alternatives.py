@@ -34,6 +34,7 @@ class Case:
     batch: bool = (
         False  # the time of a batch: all loads, and the largest one once more for each further sample
     )
+    equal: bool = False  # whether all stages have one degree and one number of copies
 
 
 def best_value(case: Case) -> float | None:
@@ -69,6 +70,9 @@ class Exhaustive:
     def best(self) -> float | None:
         least = math.inf
         for stages in self._chains():
+            if self.case.equal:
+                least = min([least, *self._of_one_shape(stages)])
+                continue
             if self.case.batch:
                 least = min([least, *self._batches(stages, len(stages) - 1, self.case.devices, 0, 0.0, 0.0)])
                 continue
@@ -86,6 +90,20 @@ class Exhaustive:
             for place in itertools.product(range(m), repeat=count):
                 if len(set(place)) == m and all(place[a] <= place[b] for a, b in arcs):
                     yield [frozenset(c for c in range(count) if place[c] == s) for s in range(m)]
+
+    def _of_one_shape(self, stages: list[Group]) -> Iterator[float]:
+        """The values of the stages where all have one degree and one number of copies."""
+        case, count = self.case, len(stages)
+        for degree, copies in itertools.product(self.degrees, range(1, case.copies + 1)):
+            if count * degree * copies > case.devices:
+                continue
+            if case.piper and (case.microbatches % copies or count * copies > case.microbatches):  # type: ignore[operator]
+                continue
+            loads = [
+                self.load(stage, degree, copies, (count - 1 - i) * copies) for i, stage in enumerate(stages)
+            ]
+            more = (case.microbatches - 1) * max(loads) if case.batch else 0.0  # type: ignore[operator]
+            yield sum(loads) + more if case.batch else max(loads)
 
     def _over_shapes(self, stages: list[Group], last: int, devices: int, behind: int, least: float) -> float:
         """The least largest load of the stages up to `last`, with that many copies behind them."""

@@ -66,6 +66,7 @@ def values(
 ) -> Floats:
     """Shape (splits,): the value of each chain on these stages, infinity where a rule is broken."""
     wrong = constraints.stages not in (None, len(stages))
+    wrong |= constraints.equal_replicas and len({len(stage.devices) for stage in stages}) > 1
     if wrong or not len(splits.here) or (constraints.use_all_devices and _idle(devices, stages)):
         return np.full(len(splits.here), np.inf)
     sound = _allowed(splits, devices, stages, constraints)

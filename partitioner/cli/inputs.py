@@ -101,6 +101,7 @@ def read_constraints(
         "stages": options.stages,
         "use_all_devices": options.use_all_devices,
         "neighbours_only": options.neighbours_only,
+        "equal_replicas": options.equal_replicas,
     }
     return replace(found, **{name: value for name, value in wanted.items() if value is not None})
 

@@ -6,7 +6,7 @@ import argparse
 
 from partitioner.base.errors import NoPlanFound
 from partitioner.base.files import check_writable
-from partitioner.cli.argument import Section, flag, names, value
+from partitioner.cli.argument import Section, names, value
 from partitioner.cli.inputs import read_constraints, read_workload
 from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
@@ -31,11 +31,6 @@ RECOMMEND = (
                 "try these schedules, separated by commas (default: all that suit the graph)",
                 type=names,
                 metavar="A,B,C",
-            ),
-            flag(
-                "--equal-replicas",
-                "give all stages the same number of devices, as Megatron and torchtitan need it (default: "
-                "stages may have different numbers)",
             ),
             value(
                 "--time-limit",
@@ -86,7 +81,6 @@ def recommend_pipelines(options: argparse.Namespace) -> None:
             options.microbatches,
             schedules=options.schedules,
             constraints=read_constraints(options, workload.graph),
-            equal_replicas=bool(options.equal_replicas),
             time_limit=options.time_limit,
             seed=options.seed,
             on_progress=line.show,

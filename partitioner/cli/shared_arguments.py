@@ -392,6 +392,11 @@ def constraints(otherwise: str) -> Section:
                 "require that no edge skips a stage "
                 f"(default: {otherwise or 'as --constraints says, else edges may skip stages'})",
             ),
+            flag(
+                "--equal-replicas",
+                "require equal numbers of devices of all stages, as Megatron and torchtitan run them "
+                f"(default: {otherwise or 'as --constraints says, else numbers may differ'})",
+            ),
         ),
     )
 

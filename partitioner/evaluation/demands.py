@@ -49,6 +49,7 @@ def demand_violations(
     stages = placed if staged is None else staged
     found += _stages(stages, constraints) + _idle(placed, replicas) * constraints.use_all_devices
     found += _copies(placed, replicas) * constraints.no_replicas
+    found += _unequal(placed, replicas) * constraints.equal_replicas
     if constraints.neighbours_only:
         found += _distant(_exchanging(stages, constraints), chain, order)
     if chain:
@@ -120,6 +121,23 @@ def _copies(placed: Placed, replicas: Replicas) -> list[str]:
         f"{placed.names[i]} holds a copy of a stage, which the constraints forbid"
         for i in np.flatnonzero(replicas.further).tolist()
     ]
+
+
+def _unequal(placed: Placed, replicas: Replicas) -> list[str]:
+    """Return a message for each stage that has not as many devices and copies as the first one."""
+    first, *others = np.unique(placed.device).tolist()
+    counts = {stage: (int(replicas.devices[stage]), int(replicas.count[stage])) for stage in (first, *others)}
+    return [
+        f"the stages of {placed.names[first]} and {placed.names[stage]} have {_in_words(counts[first])} and "
+        f"{_in_words(counts[stage])}, their numbers must be equal"
+        for stage in others
+        if counts[stage] != counts[first]
+    ]
+
+
+def _in_words(counts: tuple[int, int]) -> str:
+    devices, copies = counts
+    return f"{devices} device{'s' * (devices > 1)}" + f" in {copies} copies" * (copies not in (1, devices))
 
 
 def _out_of_order(placed: Placed, sequence: Ints, order: Sequence[int] | None) -> list[str]:

@@ -110,4 +110,5 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "one_kind": flag,
     "no_replicas": flag,
     "in_order": flag,
+    "equal_replicas": flag,
 }

@@ -45,7 +45,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "as dp, with replicas, levels, groups, schedules and limits on stages",
-        ("replicas", "levels", "groups", "schedule", "limits"),
+        ("replicas", "equal replicas", "levels", "groups", "schedule", "limits"),
     ),
     MethodInfo(
         "virtual_stages",
@@ -65,7 +65,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "optimal with alternatives of nodes, replicas and schedules if the ideals fit in memory; one kind",
-        ("replicas", "schedule", "alternatives"),
+        ("replicas", "equal replicas", "schedule", "alternatives"),
         may_miss=True,
     ),
     MethodInfo(
@@ -75,7 +75,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "Piper's program: as alternatives, whose ways are chosen by a greedy rule; with a lower bound",
-        ("replicas", "schedule", "alternatives"),
+        ("replicas", "equal replicas", "schedule", "alternatives"),
         may_miss=True,
     ),
     MethodInfo(
@@ -85,7 +85,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "baseline: PipeDream-2BW's planner, equal stages that all run in one way; with a lower bound",
-        ("replicas", "schedule", "alternatives"),
+        ("replicas", "equal replicas", "schedule", "alternatives"),
         may_miss=True,
     ),
     MethodInfo(
@@ -95,7 +95,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "plans of pipeline, simulated; the best one improved by moving stage boundaries; with a lower bound",
-        ("replicas", "levels", "groups", "schedule", "virtual stages", "limits"),
+        ("replicas", "equal replicas", "levels", "groups", "schedule", "virtual stages", "limits"),
     ),
     MethodInfo(
         "local_search",

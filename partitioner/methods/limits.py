@@ -22,6 +22,7 @@ def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:
     return (
         limits.stages in (0, len(parts))
         and (not limits.all_devices or devices == problem.count.sum())
+        and (not limits.equal or len({part.replicas for part in parts}) <= 1)
         and all(_is_sized(pipeline, part) and _is_pinned(pipeline, part) for part in parts)
         and (not limits.neighbours or _is_line(problem, pipeline, part_numbers(parts, problem.n)))
     )

@@ -12,6 +12,7 @@ from partitioner.methods.solvers.backends.catalogue import BACKENDS
 
 FEATURES = {
     "replicas": "replicas",
+    "equal replicas": "equal numbers of replicas",
     "levels": "levels of devices",
     "groups": "groups of devices with links of their own",
     "schedule": "schedules",

@@ -31,7 +31,11 @@ Contraction = Callable[[Graph, Devices, Goal], Problem]
 Check = Callable[[Graph, Devices, Mapping[str, Any]], None]
 PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "groups", "alternatives")
 SEVERAL = (*PIPELINE, "stage_of")
-CHOOSING = {"replicas", "schedule"}  # features of pipelines whose nodes may run in several ways
+CHOOSING = {
+    "replicas",
+    "equal replicas",
+    "schedule",
+}  # features of pipelines whose nodes may run in several ways
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 TIME_LIMITS = ("max_time_per_sample", "max_slowdown")  # of samples, where the most in flight are looked for
 TAKE_TURNS = (None, "inference")  # schedules under which a stage of a plan for capacity may have replicas

@@ -32,6 +32,8 @@ class PipelineLimits:
         The required number of stages, 0 for any number.
     all_devices, neighbours
         Whether every device must be used. Whether only neighbouring stages may exchange tensors.
+    equal
+        Whether all stages must have the same number of devices.
     """
 
     nodes: tuple[int, int] = (1, UNLIMITED)
@@ -39,6 +41,7 @@ class PipelineLimits:
     stages: int = 0
     all_devices: bool = False
     neighbours: bool = False
+    equal: bool = False
 
     @property
     def rigid(self) -> bool:
@@ -82,6 +85,8 @@ class Pipeline:
         See :class:`partitioner.workload.pipeline_settings.Regime`.
     limits
         The user's limits.
+    fewest
+        The least number of devices of a stage.
     """
 
     weights: Floats
@@ -101,6 +106,7 @@ class Pipeline:
     microbatches: int | None = None
     virtual_stages: int | None = None
     limits: PipelineLimits = field(default_factory=PipelineLimits)
+    fewest: int = 1
     held: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     link: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
@@ -250,6 +256,7 @@ def _limits(regime: Regime) -> PipelineLimits:
         stages=demanded.stages or 0,
         all_devices=demanded.use_all_devices,
         neighbours=bool(demanded.neighbours_only),
+        equal=demanded.equal_replicas,
     )
 
 

@@ -74,11 +74,14 @@ class AlternativesProblem(PipelineProblem):
         more than its microbatches.
     block
         Shape (n,): whether a supernode is one of the blocks that the network repeats.
+    degree
+        The only degree that stages may have; None for any.
     """
 
     ways: NodeWays
     piper: bool
     block: Bools
+    degree: int | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -56,6 +56,9 @@ class Constraints:
         the kind: `pin` must if there are several.
     no_replicas
         Whether no stage may be on several devices.
+    equal_replicas
+        Whether all stages must have the same number of devices, and of copies, as Megatron and torchtitan run
+        them.
     in_order
         Whether each stage of a chain has consecutive modules, in the order in which the graph begins them.
         A module that is interrupted by others, as one that is called twice, must not be the first of a stage.
@@ -84,6 +87,7 @@ class Constraints:
     one_kind: bool = False
     no_replicas: bool = False
     in_order: bool = False
+    equal_replicas: bool = False
 
     def __post_init__(self) -> None:
         flaws = _shape_flaws(self) or _range_flaws(self)
@@ -108,7 +112,7 @@ class Constraints:
     def empty(self) -> bool:
         """Whether there are no constraints."""
         nodes = self.pin, self.forbid, self.together, self.whole
-        flags = self.own_memory, self.one_kind, self.no_replicas, self.in_order
+        flags = self.own_memory, self.one_kind, self.no_replicas, self.in_order, self.equal_replicas
         return not (any(nodes) or self.limited or any(flags))
 
     @property
@@ -149,6 +153,7 @@ def _shape_flaws(demands: Constraints) -> list[Flaw]:
         "one_kind": (isinstance(demands.one_kind, bool), "must be True or False"),
         "no_replicas": (isinstance(demands.no_replicas, bool), "must be True or False"),
         "in_order": (isinstance(demands.in_order, bool), "must be True or False"),
+        "equal_replicas": (isinstance(demands.equal_replicas, bool), "must be True or False"),
     }
     return [
         Flaw("constraints", name, shown(getattr(demands, name)), rule)

@@ -48,6 +48,7 @@ class Regime:
             "groups": bool(devices.groups),
             "schedule": self.schedule is not None,
             "virtual stages": self.has_virtual_stages,
+            "equal replicas": self.replicas > 1 and self.constraints.equal_replicas,
             "limits": self.constraints.limited or bool(pinned),
         }
         return tuple(name for name, asked in wanted.items() if asked)

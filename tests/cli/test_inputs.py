@@ -112,10 +112,15 @@ def test_constraints_come_from_the_file_and_the_line(workload_file: Path, tmp_pa
     path = write(tmp_path, demanded, "constraints.json")
     alone = read_constraints(parsed("solve", workload_file, "--constraints", path), graph)
     assert alone == Constraints(pin={1: "cpu"}, stages=3, layers_per_stage=(1, None))
-    words = ("--stages", 2, "--neighbours-only", "--use-all-devices")
+    words = ("--stages", 2, "--neighbours-only", "--use-all-devices", "--equal-replicas")
     both = read_constraints(parsed("solve", workload_file, "--constraints", path, *words), graph)
     assert (both.pin, both.layers_per_stage, both.nodes_per_stage) == ({1: "cpu"}, (1, None), ANY)
-    assert (both.stages, both.neighbours_only, both.use_all_devices) == (2, True, True)
+    assert (both.stages, both.neighbours_only, both.use_all_devices, both.equal_replicas) == (
+        2,
+        True,
+        True,
+        True,
+    )
     assert read_constraints(parsed("solve", workload_file), graph).empty
 
 

@@ -43,6 +43,7 @@ def test_every_field(tmp_path: Path) -> None:
         "one_kind": True,
         "no_replicas": True,
         "in_order": True,
+        "equal_replicas": True,
     }
     assert set(data) == set(READERS)
     assert read(tmp_path, data) == Constraints(
@@ -58,6 +59,7 @@ def test_every_field(tmp_path: Path) -> None:
         own_memory=True,
         one_kind=True,
         no_replicas=True,
+        equal_replicas=True,
         in_order=True,
     )
 

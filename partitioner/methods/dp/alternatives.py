@@ -11,8 +11,9 @@ a row that take 1, 2 and 3, or half of it on two devices, and four devices, t = 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,7 @@ from partitioner.methods.dp.alternatives_stages import (
     stage_of,
 )
 from partitioner.methods.dp.bracket import UNLIMITED, Bracket, Decision
+from partitioner.methods.dp.equal_replicas import EqualReplicas, with_replicas
 from partitioner.methods.dp.lattice import Ints32, Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.turned import turned_chain
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, no_split
@@ -223,6 +225,29 @@ def solve_piper(problem: AlternativesProblem, settings: Settings) -> Outcome:
 
 
 def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: bool) -> Outcome:
+    search = partial(_best, name=name, greedy=greedy)
+    if not problem.limits.equal:
+        return search(problem, settings)
+    return EqualReplicas(search, partial(_bound, name=name)).best(problem, _shaped(problem), settings)
+
+
+def _shaped(problem: AlternativesProblem) -> Iterator[AlternativesProblem]:
+    """Yield the problems in which all stages have one degree and one number of copies."""
+    devices, most = int(problem.count.sum()), int(problem.copies.max())
+    for degree in np.unique(problem.ways.degree).tolist():
+        for copies in range(1, min(most, devices // degree) + 1):
+            yield replace(with_replicas(problem, copies), degree=degree)
+
+
+def _bound(problem: AlternativesProblem, name: str) -> float:
+    """Return a lower bound on the value of a problem; infinity if no copies divide its batch."""
+    model = model_of(problem, name)
+    each = least_load(model) if len(model.shapes.copies) else np.inf
+    return each * (samples(model) if problem.measure is Measure.BATCH else 1)
+
+
+def _best(problem: AlternativesProblem, settings: Settings, name: str, greedy: bool) -> Outcome:
+    """Return the best pipeline whose stages are of the shapes of a problem."""
     model = model_of(problem, name)
     if not problem.allowed[model.kind].all():
         return no_split(problem)

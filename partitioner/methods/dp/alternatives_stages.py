@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.errors import OptionError
-from partitioner.methods.dp._alternatives_stages_core import StageMembers, WayRule, list_pairs, stage_load
+from partitioner.methods.dp._alternatives_stages_core import (
+    SLACK,
+    StageMembers,
+    WayRule,
+    list_pairs,
+    stage_load,
+)
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
@@ -179,8 +185,9 @@ def _shapes(problem: AlternativesProblem, devices: int, copies: int) -> Shapes:
     pairs = [
         (degree, count)
         for degree in np.unique(problem.ways.degree).tolist()
-        for count in range(1, min(most, devices // degree) + 1)
+        for count in range(pipeline.fewest, min(most, devices // degree) + 1)
         if not (problem.piper and pipeline.microbatches and pipeline.microbatches % count)
+        and problem.degree in (None, degree)
     ]
     degree, count = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     held = np.array([_in_flight(problem, each, copies) for each in count.tolist()], dtype=np.int64)
@@ -452,11 +459,12 @@ def pairs_within(
 def least_work(model: ChoiceModel) -> Floats:
     """Return the least time of all devices together for each supernode, shape (n,)."""
     choices, problem = model.choices, model.problem
-    one = np.flatnonzero(model.shapes.copies == 1)
+    fewest = int(model.shapes.copies.min())
+    shared = fewest * (1 - SLACK) if fewest > 1 else 1.0
     time = np.full(len(choices.degree), np.inf)
-    for d in one.tolist():
+    for d in np.flatnonzero(model.shapes.copies == fewest).tolist():
         at = choices.degree == model.shapes.degree[d]
-        time[at] = choices.value[d, at] * model.shapes.degree[d]
+        time[at] = choices.value[d, at] * model.shapes.degree[d] * shared
     least = np.minimum.reduceat(time, choices.start[:-1])
     found = np.zeros(problem.n)
     np.add.at(found, np.repeat(np.arange(problem.n), np.diff(choices.of_node)), least)

@@ -56,8 +56,6 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.in_flight import samples_in_flight
 
-MOST_MEMORY = 1e300
-
 
 def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates:
     """Return the states of a single stage: the number of devices of one kind that it has, up to `most`."""
@@ -87,7 +85,7 @@ def spread(
     pipeline = problem.pipeline
     most = int(copies.max())
     samples, versions = np.full((2, most + 1, most + 1), np.inf)
-    for each in copies.tolist():
+    for each in copies[copies >= pipeline.fewest].tolist():
         samples[:, each] = versions[:, each] = 1
         if pipeline.schedule is not None:
             found = samples_in_flight(pipeline.schedule, behind, each, pipeline.microbatches)
@@ -95,7 +93,6 @@ def spread(
     base = memory_model_of(problem, space.states)
     shape = states.left.shape
     return base._replace(
-        memory=np.minimum(base.memory, MOST_MEMORY),
         in_flight=samples,
         versions=versions,
         least_in_flight=np.full(shape, samples[0].min()),

@@ -102,7 +102,7 @@ def best_pipeline(
     coarse = best_pipeline(problem.coarser, replace(settings, incumbent=None), False, known)
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
-    starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
+    starts = [settings.incumbent, None if coarse.parts is None else refined_stages(coarse, problem)]
     given = [start for start in starts if start is not None]
     start = min(given, key=lambda parts: pipeline_value(problem, parts), default=None)
     fine = _solved(problem, replace(settings, incumbent=start), goes_on, known)
@@ -114,7 +114,7 @@ def best_pipeline(
     return replace(fine, bound=bound, statistics=figures)
 
 
-def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
+def refined_stages(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
     """Return the stages of a problem contracted further as stages of the problem."""
     stage = np.empty(problem.n, dtype=np.int64)
     parts = coarse.parts or []

@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.equal_replicas import EqualReplicas, asks_for_equal, numbers_of, with_replicas
 from partitioner.methods.dp.levels_model import among
 from partitioner.methods.dp.pipeline import EFFORT, best_pipeline
 from partitioner.methods.dp.pipeline_loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline_tables import unknown_factors
 from partitioner.methods.dp.sparse_tables import has_many_states
+from partitioner.methods.dp.stages import relax_memory
 from partitioner.methods.expand import pinned_devices
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
 from partitioner.problem.arrays import Ints, rows_of
@@ -37,6 +39,19 @@ UNKNOWN_ENDS = (
 
 def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
     """Find the best pipeline over equal links, levels or explicit groups: method ``pipeline``."""
+    if asks_for_equal(problem):
+        choices = (with_replicas(problem, count) for count in numbers_of(problem))
+        outcome = EqualReplicas(_over_links, _least_value).best(problem, choices, settings)
+    else:
+        outcome = _over_links(problem, settings)
+    return among_groups(outcome) if len(problem.pipeline.link) else among(outcome)
+
+
+def _least_value(problem: PipelineProblem) -> float:
+    return least_value(problem, relax_memory(problem))
+
+
+def _over_links(problem: PipelineProblem, settings: Settings) -> Outcome:
     if len(problem.pipeline.link):
         return _over_groups(problem, settings)
     if len(problem.pipeline.slowdown):
@@ -66,7 +81,7 @@ def _over_levels(problem: PipelineProblem, settings: Settings) -> Outcome:
     if found.parts is not None and meets(found.statistics.get(ANY_DEVICES, found.bound), found.value):
         return found
     flat = on_fastest_links(problem)
-    return among(on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat))
+    return on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat)
 
 
 def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
@@ -81,10 +96,10 @@ def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
         return no_split(problem)
     found = solve_within_groups(problem, settings, early.bound)
     if problem.pipeline.replicas == 1:  # every pipeline is of the form
-        return on_unknown_ends(found)
+        return found
     if found.parts is None and early.parts is None:
         early = _flat_outcome(flat, settings)
-    return among_groups(on_any_devices(problem, settings, found, early, flat))
+    return on_any_devices(problem, settings, found, early, flat)
 
 
 def _flat_outcome(flat: PipelineProblem, settings: Settings) -> Outcome:

@@ -27,6 +27,7 @@ from partitioner.workload.in_flight import samples_in_flight
 
 Ints16 = NDArray[np.int16]
 Bools = NDArray[np.bool_]
+MOST_MEMORY = 1e300  # of a device; what is infinite does not fit it
 NO_PASSES: Ints = np.zeros(0, np.int64)
 NO_GROUPS: Ints16 = np.empty((0, 0, 0), np.int16)
 
@@ -359,12 +360,12 @@ def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int 
         parameters=scheduled * pipeline.parameters,
         activations=scheduled * pipeline.activations,
         workspace=scheduled * pipeline.workspace,
-        memory=problem.memory,
+        memory=np.minimum(problem.memory, MOST_MEMORY),
         in_flight=samples[behind:],
         versions=versions[behind:],
         least_in_flight=lightest[0][behind + states.behind[:, None], states.left],
         least_versions=lightest[1][behind + states.behind[:, None], states.left],
-        staged=bool(np.ptp(samples[:, 1:]) > 0),
+        staged=pipeline.fewest > 1 or bool(np.ptp(samples[:, 1:]) > 0),
     )
 
 
@@ -434,17 +435,23 @@ def is_bound(problem: Problem) -> bool:
 
 
 def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
-    """Return samples and versions of weights that a stage holds, shape (behind + 1, most + 1) each."""
-    if pipeline.schedule is None:
-        return np.ones((behind + 1, most + 1)), np.ones((behind + 1, most + 1))
-    return _held_under(pipeline.schedule, pipeline.microbatches, behind, most)
+    """Return samples and versions of weights that a stage holds, shape (behind + 1, most + 1) each.
+
+    They are infinite for fewer devices than a stage must have.
+    """
+    found = np.ones((2, behind + 1, most + 1))
+    if pipeline.schedule is not None:
+        found = _held_under(pipeline.schedule, pipeline.microbatches, behind, most).copy()
+    if pipeline.fewest > 1:
+        found[:, :, : pipeline.fewest] = np.inf
+    return found[0], found[1]
 
 
 @lru_cache(maxsize=4)
-def _held_under(schedule: str, microbatches: int | None, behind: int, most: int) -> tuple[Floats, Floats]:
+def _held_under(schedule: str, microbatches: int | None, behind: int, most: int) -> Floats:
     table = np.full((behind + 1, most + 1, 2), np.inf)
     for replicas in range(1, most + 1):
         table[:, replicas] = [
             samples_in_flight(schedule, b, replicas, microbatches) for b in range(behind + 1)
         ]
-    return table[:, :, 0].copy(), table[:, :, 1].copy()
+    return table.transpose(2, 0, 1)

@@ -33,7 +33,7 @@ from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import PartsProblem
 
 PLAIN = "partitioner.methods.dp.exact:solve_dp"
-EXTENDED = "partitioner.methods.dp.pipeline:solve_pipeline"
+EXTENDED = "partitioner.methods.dp.pipeline_links:solve_pipeline"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -135,8 +135,9 @@ def recommend(
 
     With r copies every stage runs on r devices, which take the samples in turn; the stages are those of the
     best plan for the r-th part of the devices and of the samples. One more plan may give every stage another
-    number of devices, up to 8. All plans are simulated on all devices, and their memory is that of the
-    simulation, pass by pass. Plans choose among alternatives of nodes where each device has one stage.
+    number of devices, up to 8, or all stages any one number if they must have equal numbers. All plans are
+    simulated on all devices, and their memory is that of the simulation, pass by pass. Plans choose among
+    alternatives of nodes where each device has one stage.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def recommend(
     constraints
         What every plan must keep to.
     equal_replicas
-        Whether all stages must have the same number of devices, as Megatron and torchtitan run them.
+        As the constraint of this name.
     time_limit
         Seconds for the whole call; compiling kernels is not counted. Plans of all kinds share the first part
         of it. What is left goes to the schedules of which no plan is found yet, and to the best plan of each
@@ -193,15 +194,18 @@ def recommend(
     graph = with_training_states(as_graph(graph, devices), **states)
     recipes = _recipes(graph, schedules)
     workload, clock, interruption = Workload(graph, devices), Clock(time_limit), Interruption(stop)
+    constraints = constraints or NONE
+    if equal_replicas:
+        constraints = replace(constraints, equal_replicas=True)
     trials = PipelineTrials(
-        workload, microbatches, constraints or NONE, seed, clock, interruption, on_progress, states
+        workload, microbatches, constraints, seed, clock, interruption, on_progress, states
     )
     with interruption:
         choices = trials.run(
             [
                 Trial(recipe, spread)
                 for spread, recipe in product(spreads(devices, microbatches), recipes)
-                if spread.replicas == 1 or (recipe.uneven and not equal_replicas)
+                if spread.replicas == 1 or recipe.uneven
             ]
         )
     if interruption.by_keyboard and all(one.plan is None for one in choices):
@@ -215,7 +219,7 @@ def recommend(
         "microbatches": microbatches,
         "stop": stop,
     }
-    brief = partial(solve, constraints=constraints or NONE, gap=ANY_PLAN, workers=1, **asked, **states)
+    brief = partial(solve, constraints=constraints, gap=ANY_PLAN, workers=1, **asked, **states)
     look = partial(remedies, graph, devices, brief)
     return Recommendation(_ranked(choices), microbatches, seconds, unit, clock.compiled, look)
 

@@ -123,21 +123,31 @@ class Ranking:
         The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
         ideals are too many it knows the number of stages in series alone.
         """
-        from partitioner.methods.pipeline_bound.fill_drain import fill_drain  # loads numba
-        from partitioner.methods.pipeline_bound.paths import spine_of
-        from partitioner.methods.pipeline_bound.series import series_bound
+        from partitioner.methods.dp.equal_replicas import numbers_of  # loads numba
 
         if self.best is None or self.expired or self.chooses:
             return 0.0
-        request = self.request
-        exact = request.problem(apart=True)
+        exact = self.request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
+        return min(self._fill_and_drain(exact, count) for count in numbers_of(exact))
+
+    def _fill_and_drain(self, exact: PipelineProblem, count: int | None) -> float:
+        """Do the same where every stage has a number of devices; None for any."""
+        from partitioner.methods.dp.equal_replicas import with_replicas
+        from partitioner.methods.pipeline_bound.fill_drain import fill_drain
+        from partitioner.methods.pipeline_bound.paths import spine_of
+        from partitioner.methods.pipeline_bound.series import series_bound
+
+        assert self.best is not None
+        request = self.request
+        exact = with_replicas(exact, count)
         spine = spine_of(request.fitted, exact)
         known = series_bound(exact, spine)
         for apart in (True, False):
             problem = exact if apart else request.problem()
             if self.expired or not isinstance(problem, PipelineProblem):
                 break
+            problem = exact if apart else with_replicas(problem, count)
             search = fill_drain(request.fitted, problem, exact, spine, self.settings, self.best.makespan)
             if search is not None:
                 search.bound = max(search.bound, known)
@@ -147,7 +157,7 @@ class Ranking:
                     self.statistics["candidates"] += 1
                     if placement and self._try(placement.device, placement.order, placement.replicas):
                         search.value = self.best.makespan
-                self.statistics["steps"] = search.steps
+                self.statistics["steps"] = self.statistics.get("steps", 0) + search.steps
                 return search.bound
         return known
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, PartitionerError, solve
+from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.fill_drain import fill_drain
 from partitioner.methods.pipeline_bound.paths import spine_of
@@ -40,6 +40,7 @@ class Asked:
     schedule: str
     microbatches: int
     replicas: int = 1
+    equal: bool = False  # whether all stages have the same number of devices
 
 
 def random_asked(rng: np.random.Generator) -> Asked:
@@ -104,7 +105,7 @@ def layouts(asked: Asked, most: int) -> list[list[list[str]]]:
                 grow([*stages, names], used | {kind.name: first + r})
 
     grow([], {})
-    return found
+    return [stages for stages in found if not asked.equal or len({len(names) for names in stages}) == 1]
 
 
 def best_makespan(asked: Asked) -> float:
@@ -166,6 +167,30 @@ def test_no_bound_is_above_the_best_pipeline(first: int, count: int) -> None:
             assert bound <= best * (1 + 1e-9), f"seed {seed}: {bound} > {best}"
         known += len(bounds)
     assert known >= count
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 15), pytest.param(15, 300, marks=pytest.mark.slow)])
+def test_bounds_hold_for_pipelines_of_equal_numbers(first: int, count: int) -> None:
+    """Plans whose stages must have equal numbers of devices are no better than the best of all of these."""
+    found = proven = 0
+    for seed in range(first, first + count):
+        asked = replace(random_asked(np.random.default_rng([seed, 28])), replicas=3, equal=True)
+        given: dict[str, Any] = {"schedule": asked.schedule, "microbatches": asked.microbatches}
+        try:
+            best = best_makespan(asked)
+            plan = solve(
+                asked.graph,
+                asked.devices,
+                "makespan",
+                replicas=3,
+                constraints=Constraints(equal_replicas=True),
+                **given,
+            )
+        except PartitionerError:
+            continue
+        assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9), seed
+        found, proven = found + 1, proven + (plan.status == "optimal")
+    assert found > count / 2 and proven > found / 3
 
 
 def test_a_makespan_of_zero_has_a_bound_of_zero() -> None:

@@ -1,0 +1,119 @@
+"""Pipelines whose stages all have the same number of devices, as runtimes with one mesh of devices need them.
+
+They are the pipelines of several problems, in each of which every stage has exactly r devices, r = 1, 2, ...:
+
+    best = min over r of best(r),   bound = min over r of bound(r)
+
+Each problem is solved by the method itself, those of small bounds first; a problem whose bound is not below
+the best value is left out. Four nodes take 1, 1, 2 and 4, and there are four devices: r = 1 is bounded by the
+node of 4, r = 2 has the stages {1, 1, 2} and {4} of 2 each, and r = 4 one stage of 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from partitioner.methods.dp.pipeline import refined_stages
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
+from partitioner.problem.pipeline import Pipeline
+from partitioner.problem.variants import PipelineProblem
+
+Piped = TypeVar("Piped", bound=PipelineProblem)
+
+
+def asks_for_equal(problem: PipelineProblem) -> bool:
+    """Whether all stages must have the same number of devices, and there is more than one such number."""
+    return problem.limits.equal and problem.pipeline.fewest < int(problem.copies.max())
+
+
+def with_replicas(problem: Piped, count: int | None) -> Piped:
+    """Return the problem, and what it is contracted to, with `count` devices a stage; None: as it is."""
+    if count is None:
+        return problem
+    light, coarser = problem.relaxed_pipeline, problem.coarser
+    return replace(
+        problem,
+        pipeline=_fixed(problem.pipeline, count),
+        relaxed_pipeline=light and _fixed(light, count),
+        coarser=None if coarser is None else with_replicas(coarser, count),
+    )
+
+
+def numbers_of(problem: PipelineProblem) -> Iterable[int | None]:
+    """Return the numbers of devices that all stages may have; None alone if they need not be equal."""
+    return range(1, int(problem.copies.max()) + 1) if asks_for_equal(problem) else (None,)
+
+
+def _fixed(pipeline: Pipeline, count: int) -> Pipeline:
+    return replace(pipeline, replicas=count, fewest=count)
+
+
+@dataclass(frozen=True)
+class EqualReplicas(Generic[Piped]):
+    """A method for pipelines whose stages have equal numbers of devices.
+
+    Parameters
+    ----------
+    solve
+        The method for a problem in which the number is given; it takes an incumbent of any number.
+    bound
+        A lower bound on the values of a problem that takes no search.
+    """
+
+    solve: Callable[[Piped, Settings], Outcome]
+    bound: Callable[[Piped], float]
+
+    def best(self, problem: Piped, choices: Iterable[Piped], settings: Settings) -> Outcome:
+        """Return the best outcome over problems that differ from the given one by what a stage must have.
+
+        Its bound holds for all of them.
+        """
+        lows = [(self.bound(choice), choice) for choice in choices]
+        lows = sorted((each for each in lows if np.isfinite(each[0])), key=lambda each: each[0])
+        best, weakest, bound, steps = no_split(problem), no_split(problem), np.inf, 0.0
+        wide, narrower = np.inf, False
+        for number, (low, choice) in enumerate(lows):
+            if meets(low, best.value, settings.gap):
+                bound, wide = min(bound, low), min(wide, low)
+                continue
+            start = None if best.parts is None else refined_stages(best, problem)
+            found = _as_of(problem, choice, self.solve(choice, _share(settings, start, len(lows) - number)))
+            steps += found.statistics.get("steps", 0)
+            bound = min(bound, max(low, found.bound))
+            wide = min(wide, max(low, found.statistics.get(ANY_DEVICES, found.bound)))
+            narrower |= ANY_DEVICES in found.statistics
+            weakest = min(weakest, found, key=lambda outcome: outcome.bound)
+            best = min(best, found, key=lambda outcome: outcome.value)
+        if np.isinf(bound):
+            return no_split(problem)
+        bound = min(bound, best.value)
+        figures = {**best.statistics, "steps": steps, "numbers_of_replicas": len(lows)}
+        notes = () if meets(bound, best.value, settings.gap) else weakest.notes
+        return replace(
+            best,
+            infeasible=False,
+            bound=bound,
+            stop_reason=settings.ended(bound, best.value),
+            notes=tuple(dict.fromkeys((*best.notes, *notes))),
+            statistics=figures | ({ANY_DEVICES: min(wide, best.value)} if narrower else {}),
+        )
+
+
+def _share(settings: Settings, start: Sequence[Part] | None, left: int) -> Settings:
+    """Return the settings for the next of `left` problems: a part of the time, and the best stages so far."""
+    if start is not None:
+        settings = replace(settings, incumbent=start)
+    seconds = settings.seconds_left
+    return settings if seconds is None else settings.within(seconds / left)
+
+
+def _as_of(problem: PipelineProblem, choice: PipelineProblem, found: Outcome) -> Outcome:
+    """Return an outcome of one choice as one of the problem that it was made of."""
+    at = problem
+    while found.problem is not choice and choice.coarser is not None and at.coarser is not None:
+        choice, at = choice.coarser, at.coarser
+    return replace(found, problem=at)
