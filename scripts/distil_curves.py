@@ -3,8 +3,10 @@
     python scripts/distil_curves.py TABLES [--write]
 
 `TABLES` is a folder with a folder of tables for each system (`a100_sxm`, `b200_sxm`, `h100_sxm`, `h200_sxm`,
-`l40s`), as in `systems/data` of NVIDIA's aiconfigurator. A random third of the entries is held out of every
-curve; the printed table has the errors of the curves on it. `--write` replaces the file of the package.
+`l40s`), as in `systems/data` of NVIDIA's aiconfigurator; `custom_allreduce.parquet` is its
+`comm/vllm/VERSION/custom_allreduce_perf.parquet`. Curves of the package whose table is not there stay. A
+random third of the entries is held out of every curve; the printed table has the errors of the curves on it.
+`--write` replaces the file of the package.
 
 A curve is a grid whose values minimise the sum of absolute deviations of the logarithms of measured times,
 and weakly the differences of neighbours, by reweighted least squares with conjugate gradients.
@@ -15,7 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 
 from partitioner.estimation import curves
 from partitioner.estimation.curves import STEPS, Curve, corners, encoded
-from partitioner.estimation.device_operations import COLLECTIVES, Collective
+from partitioner.estimation.device_operations import CAPTURED, COLLECTIVES, Collective
 from partitioner.estimation.device_time import COLLECTIVE_DTYPE, base_time
 from partitioner.estimation.measured_tables import Measured, read_operation_tables
 from partitioner.estimation.named_devices import BYTES, NamedDevice, named_device
@@ -36,7 +38,8 @@ FOLDERS = {
 SOURCE = (
     "Distilled by scripts/distil_curves.py from the measured tables of github.com/ai-dynamo/aiconfigurator "
     "(NVIDIA, Apache-2.0; snapshot of 2026-08-21; vLLM 0.14.0 on A100, 0.24.0 on the others; NCCL 2.27.3 and "
-    "2.29.2), two thirds of the entries chosen at random with seed 0"
+    "2.29.2; vLLM's all-reduces in captured graphs from the package aiconfigurator 0.12.0), two thirds of "
+    "the entries chosen at random with seed 0"
 )
 SIZES = (32, 64, 128, 256, 512, 1024, 1536, 2048, 4096, 8192, 16384, 65536)
 HEADS = (1, 4, 16, 32, 64, 128, 256, 1024, 16384)
@@ -44,6 +47,8 @@ TOKENS = (1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 HEAD = (64, 128, 192, 256, 512)
 MESSAGES = tuple(4.0**power for power in range(4, 16))
 FOURS = ((1, 2),)  # whether rows are whole fours: an axis of products of narrow numbers
+POWERS = tuple(2.0**power for power in range(8, 31))
+LAST = ("balanced_experts", CAPTURED)  # so that a third of each older table stays the same
 COPIES = ("all_gather", "all_to_all")  # whose times depend on bytes alone, of any type of numbers
 EXPERT_ROWS = (0.02, 0.25, 1, 4, 16, 64, 256, 1024, 4096)
 BALANCED_ROWS = (0.02, 0.06, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096)
@@ -71,6 +76,7 @@ AXES: Mapping[str, tuple[tuple[float, ...], ...]] = {
         (1, 2),
     ),
     **dict.fromkeys(COLLECTIVES, (MESSAGES, GPUS)),
+    CAPTURED: (POWERS, GPUS),
 }
 ROUNDS, STEPS_OF_GRADIENTS, SMOOTH = 6, 150, 3e-3
 LEAST = 0.01  # of a deviation, whose inverse is a weight
@@ -100,6 +106,10 @@ def main() -> None:
     print_table(rows)
     if given.write:
         path = Path(curves.__file__).with_name(curves.FILE)
+        for name, old in json.loads(path.read_text(encoding="utf-8"))["devices"].items():
+            record["devices"][name] = record["devices"][name] | {
+                kind: old[kind] for kind in old if kind not in record["devices"][name]
+            }
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(f"{path}: {path.stat().st_size:,} bytes")
 
@@ -113,6 +123,8 @@ def distilled(tables: Path) -> tuple[dict[str, Any], list[Row]]:
         for number, one in enumerate(chosen_from(read_operation_tables(tables / folder))):
             held = held_out(number, len(one.time))
             device, kind = named_device(name), one.operation.kind
+            if kind == CAPTURED and device.peer is None:  # vLLM has no such kernel for more than two of them
+                continue
             points = used(one, (*AXES[kind], *FOURS * (kind == "product" and BYTES[one.dtype] < 2)), ~held)
             curve = fitted(one, points, device, ~held)
             found.setdefault(kind, {})[one.dtype] = coded(curve)
@@ -123,6 +135,8 @@ def distilled(tables: Path) -> tuple[dict[str, Any], list[Row]]:
 def chosen_from(tables: list[Measured]) -> list[Measured]:
     """Return the measurements that have curves: of reductions one type of numbers, of copies all together."""
     found = [one for one in tables if one.operation.kind not in COPIES]
+    captured = (replace(one, dtype=COLLECTIVE_DTYPE) for one in found if one.operation.kind == CAPTURED)
+    found = [one for one in found if one.operation.kind != CAPTURED] + list(captured)
     found = [
         one for one in found if not isinstance(one.operation, Collective) or one.dtype == COLLECTIVE_DTYPE
     ]
@@ -131,7 +145,7 @@ def chosen_from(tables: list[Measured]) -> list[Measured]:
         gpus, size = (np.concatenate([one.operation.axes[i] for one in several]) for i in (1, 0))
         time = np.concatenate([one.time for one in several])
         found.append(Measured(Collective(name, gpus, size), COLLECTIVE_DTYPE, time))
-    return sorted(found, key=lambda one: one.operation.kind == "balanced_experts")
+    return sorted(found, key=lambda one: LAST.index(one.operation.kind) if one.operation.kind in LAST else -1)
 
 
 def held_out(number: int, count: int) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+CAPTURED = "captured_all_reduce"  # its curve
 ROUTINGS = ("balanced", "power_law")  # how tokens choose their experts
 GRADIENT_FLOPS = 2.5  # five products in place of two: the scores again, and four gradients
 
@@ -226,18 +227,20 @@ class Traffic:
 class Collective:
     """An operation of `gpus` devices together, one of :data:`COLLECTIVES`.
 
-    `size` is in bytes: those that a device reduces, has gathered, has before it scatters, or sends.
+    `size` is in bytes: those that a device reduces, has gathered, has before it scatters, or sends. With
+    `captured` an all-reduce is that of a server, a kernel of its own in a captured graph.
     """
 
     name: str
     gpus: Any
     size: Any
+    captured: bool = False
     overhead: ClassVar[float] = 1e-2
 
     @property
     def kind(self) -> str:
-        """The name."""
-        return self.name
+        """The name, or :data:`CAPTURED`."""
+        return CAPTURED if self.captured and self.name == "all_reduce" else self.name
 
     @property
     def sent(self) -> Any:

@@ -145,7 +145,8 @@ def curve_note(device: str | NamedDevice) -> str:
 def _curve(device: str, operation: Operation, dtype: str) -> Curve | None:
     """Return the curve of an operation for a type of numbers, else for the nearest one."""
     if isinstance(operation, Collective):
-        return curve_of(device, operation.kind, COLLECTIVE_DTYPE)
+        found = (curve_of(device, name, COLLECTIVE_DTYPE) for name in (operation.kind, operation.name))
+        return next((curve for curve in found if curve is not None), None)
     found = (curve_of(device, operation.kind, name) for name in (dtype, *NEAREST.get(dtype, REST)))
     return next((curve for curve in found if curve is not None), None)
 

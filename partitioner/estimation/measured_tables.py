@@ -1,9 +1,9 @@
 """Tables of measured operations in the format of NVIDIA's aiconfigurator and its successor aisimulate.
 
-A folder has the tables of one system: ``gemm``, ``context_attention``, ``generation_attention``, ``moe`` and
-``nccl``, each a parquet file with a column for each size and one for the time in milliseconds. The packages
-``aiconfigurator`` and ``aisimulate`` have such folders below ``systems/data``. pyarrow reads them (the extra
-``parquet``).
+A folder has the tables of one system: ``gemm``, ``context_attention``, ``generation_attention``, ``moe``,
+``nccl`` and ``custom_allreduce``, each a parquet file with a column for each size and one for the time in
+milliseconds. The packages ``aiconfigurator`` and ``aisimulate`` have such folders below ``systems/data``.
+pyarrow reads them (the extra ``parquet``).
 """
 
 from __future__ import annotations
@@ -196,10 +196,21 @@ def _collectives(columns: Columns) -> Iterator[Measured]:
                 yield Measured(Collective(name, gpus, size * BYTES[dtype]), dtype, rows[LATENCY][chosen])
 
 
+def _captured(columns: Columns) -> Iterator[Measured]:
+    """Sizes of messages are in numbers; rows of kernels that are launched one by one are left out."""
+    for dtype, rows in _by_type(columns, "allreduce_dtype"):
+        chosen = np.char.endswith(rows["kernel_source"].astype(str), "_graph")
+        gpus, size = _floats({name: rows[name][chosen] for name in rows}, "num_gpus", "message_size")
+        yield Measured(
+            Collective("all_reduce", gpus, size * BYTES[dtype], captured=True), dtype, rows[LATENCY][chosen]
+        )
+
+
 READERS: Mapping[str, Callable[[Columns], Iterator[Measured]]] = {
     "gemm": _products,
     "context_attention": _prompts,
     "generation_attention": _generation,
     "moe": _experts,
     "nccl": _collectives,
+    "custom_allreduce": _captured,
 }

@@ -73,6 +73,15 @@ def test_collectives_take_the_measured_bandwidth() -> None:
     assert operation_time("A800", message) > 1.3 * operation_time("A100-80", message)  # 2/3 of the links
 
 
+def test_servers_sum_up_by_their_own_kernels() -> None:
+    """256 KiB on four H100: 7.2 us in a captured graph, 11.8 by NCCL; where none is measured, NCCL's."""
+    served, plain = (Collective("all_reduce", 4, 2.0**18, captured=each) for each in (True, False))
+    assert operation_time("H100", served) == pytest.approx(0.00718, rel=0.15)
+    assert operation_time("H100", plain) == pytest.approx(0.01176, rel=0.15)
+    assert operation_time("L40S", served) == operation_time("L40S", plain)
+    assert served.sent == plain.sent
+
+
 def test_a_device_of_the_users_own_takes_the_nearest_curves() -> None:
     assert curve_note(MINE) == "curves measured on A100-80, scaled to the peak speeds and bandwidths of mine"
     product = Product(8192, 8192, 8192)

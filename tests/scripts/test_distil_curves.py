@@ -11,7 +11,7 @@ import pytest
 from distil_curves import coded, distilled, fitted, held_out, judged
 
 from partitioner.estimation import Product, named_device
-from partitioner.estimation.curves import Curve, decoded
+from partitioner.estimation.curves import STEPS, Curve, decoded
 from partitioner.estimation.device_time import base_time
 from partitioner.estimation.measured_tables import Measured
 
@@ -42,9 +42,17 @@ def test_a_third_is_held_out() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not TABLES.is_dir(), reason="the measured tables are not here")
 def test_the_file_is_distilled_from_the_tables() -> None:
-    """The errors on what was held out: half of the entries within 5 %, 95 % of them within 20 %."""
+    """The errors on what was held out: half of the entries within 5 %, 95 % of them within 20 %.
+
+    Sums in another order, on another processor, change some values by a step or two.
+    """
     record, rows = distilled(TABLES)
     text = resources.files("partitioner.estimation").joinpath("curves.json").read_text()
-    assert json.loads(text) == json.loads(json.dumps(record))
+    known, found = json.loads(text)["devices"], json.loads(json.dumps(record))["devices"]
+    for device, kind in [(device, kind) for device, kinds in found.items() for kind in kinds]:
+        for dtype, curve in found[device][kind].items():
+            old = known[device][kind][dtype]
+            assert curve["axes"] == old["axes"], (device, kind, dtype)
+            assert decoded(curve["values"]) == pytest.approx(decoded(old["values"]), abs=2.5 / STEPS)
     errors = np.concatenate([row.errors for row in rows])
     assert np.median(errors) < 0.05 and np.quantile(errors, 0.95) < 0.2

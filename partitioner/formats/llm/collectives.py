@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from partitioner.base.units import MS_PER_SECOND
@@ -32,13 +32,14 @@ class Links:
     """What devices exchange over.
 
     Their own links within a server of `server` devices, `bandwidth` bytes per second between servers, and the
-    part of them that is reached.
+    part of them that is reached. With `captured` they sum up by the kernels of servers, in captured graphs.
     """
 
     device: NamedDevice
     bandwidth: float
     efficiency: float | None = None
     server: int = SERVER
+    captured: bool = False
 
     def time(self, collectives: tuple[Collective, ...], apart: int = 1) -> float:
         """Return the milliseconds of collectives one after the other.
@@ -51,7 +52,8 @@ class Links:
     def _time(self, one: Collective, apart: int) -> float:
         if one.gpus * apart > self.server:
             return float(one.sent / self.bandwidth * MS_PER_SECOND)
-        return float(operation_time(self.device, one, efficiency=self.efficiency))
+        run = replace(one, captured=self.captured)
+        return float(operation_time(self.device, run, efficiency=self.efficiency))
 
 
 def exchanges_of_block(

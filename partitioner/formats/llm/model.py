@@ -245,7 +245,9 @@ def _times(
     Parameters that replicas divide are gathered during the passes, and take a part of the device meanwhile;
     tensors that devices exchange may be, too, and then the longer of both counts.
     """
-    links = Links(setting.device, setting.bandwidth, setting.efficiency, setting.server)
+    links = Links(
+        setting.device, setting.bandwidth, setting.efficiency, setting.server, captured=not setting.training
+    )
     updates = update_times(count, setting)
     gathered = gathered_states(stored, count * setting.numbers.gradients, setting.parallelism)
     exchanged = links.time(own.forward), links.time(own.backward) * setting.training

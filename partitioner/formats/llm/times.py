@@ -97,11 +97,13 @@ def pass_times(
     the gradients of attention, and more traffic. With an efficiency the backward pass takes twice as long as
     the forward pass. What a block computes again is added to its backward pass. In training with products of
     one byte or less the products outside of blocks are those of :data:`REST`, and the factors of the others
-    are cast (:func:`casts`).
+    are cast (:func:`casts`). Without training a kernel adds and takes the norm at once.
     """
     recompute = setting.parallelism.recompute if block is not None else "none"
     if setting.efficiency is not None:
         return _by_efficiency(operators, setting, recompute == "full")
+    if block is not None and block.norms > 1 and not setting.training:
+        operators = _fused_adds(operators)
     narrow = setting.training and BYTES[setting.dtype] < BYTES[REST]
     dtype = REST if narrow and block is None else setting.dtype
     time = partial(_total, device=setting.device, dtype=dtype)
@@ -121,6 +123,15 @@ def pass_times(
         sustained = 1.0 if narrow else SUSTAINED
         forward, backward = forward * sustained, backward * sustained
     return PassTimes(forward, backward)
+
+
+def _fused_adds(operators: Operators) -> Operators:
+    """Return a block's operators with its last two, which add, as parts of its first two, which are norms.
+
+    Such a kernel reads both terms, and writes their sum and its norm (vLLM's ``fused_add_rms_norm``).
+    """
+    norms = [replace(one, runs=(Traffic(2 * one.moved),)) for one in operators[:2]]
+    return [*norms, *operators[2:-2]]
 
 
 class Casts(NamedTuple):

@@ -42,10 +42,14 @@ class ServingLayout(PoolPart):
         return self.batch * self.stages
 
     @property
+    def degrees(self) -> str:
+        """The name without the batch."""
+        return super().name + (f" EP{self.expert}" if self.expert > 1 else "")
+
+    @property
     def name(self) -> str:
         """A short name, such as ``"2 x (A100-80 TP4 PP2, RTX 4090 TP1 PP4) EP2 B16"``."""
-        expert = f" EP{self.expert}" if self.expert > 1 else ""
-        return f"{super().name}{expert} B{self.batch}"
+        return f"{self.degrees} B{self.batch}"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class BlockFound:
 
 @dataclass
 class ServingSearch(EndsInTime):
-    """The search for the `top` best layouts of each part of a pool.
+    """The search for the `top` best layouts of each part of a pool, each with its best batch.
 
     Layouts are taken by falling bound, and their layers are dealt by the exact methods, until no bound is
     above the worst of the best.
@@ -71,7 +71,7 @@ class ServingSearch(EndsInTime):
             pipeline, own = run.solved(min(ONE, self.clock.left), self.interruption)
             bound = max(bound, min(own, most))
             if pipeline is not None:
-                best = sorted([*best, pipeline], key=_order)[: self.top]
+                best = _with(best, pipeline)[: self.top]
         return BlockFound(tuple(best), max([bound, *(each.tokens_per_second for each in best)]))
 
     def _one_user(self, kinds: Sequence[PooledKind]) -> BlockFound:
@@ -88,7 +88,7 @@ class ServingSearch(EndsInTime):
             pipeline, own = run.for_one_user(min(LONGEST, self.clock.left), self.interruption)
             bound = max(bound, own)
             if pipeline is not None:
-                best = sorted([*best, pipeline], key=_order)[: self.top]
+                best = _with(best, pipeline)[: self.top]
         return BlockFound(tuple(best), bound)
 
     def layouts(self, kinds: Sequence[PooledKind]) -> Iterator[ServingLayout]:
@@ -99,8 +99,28 @@ class ServingSearch(EndsInTime):
         for part in parts_on(kinds, heads, layers):
             copies = part.copies
             experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
-            for expert, batch in product(experts, [1] if self.one_user else powers(MOST_BATCH)):
+            for expert, batch in product(experts, [1] if self.one_user else batches()):
                 yield ServingLayout(part.kinds, part.tensor, part.groups, copies, batch, expert)
+
+
+def batches() -> list[int]:
+    """Return the numbers of sequences of a step: powers of two, and three of each.
+
+    Examples
+    --------
+    >>> batches()[:8]
+    [1, 2, 3, 4, 6, 8, 12, 16]
+    """
+    found = powers(MOST_BATCH)
+    return sorted(found + [3 * each // 2 for each in found[1:] if 3 * each // 2 <= MOST_BATCH])
+
+
+def _with(best: list[ServingPipeline], found: ServingPipeline) -> list[ServingPipeline]:
+    """Return the best pipelines with one more, the best of each layout whatever its batch, best first."""
+    rows: dict[str, ServingPipeline] = {}
+    for each in sorted([*best, found], key=_order):
+        rows.setdefault(each.layout.degrees, each)
+    return list(rows.values())
 
 
 def _order(pipeline: ServingPipeline) -> tuple[float, str]:
