@@ -70,7 +70,8 @@ def values(
     if wrong or not len(splits.here) or (constraints.use_all_devices and _idle(devices, stages)):
         return np.full(len(splits.here), np.inf)
     sound = _allowed(splits, devices, stages, constraints)
-    memory = memory_of_stages(splits, stages, schedule, microbatches)
+    zero = splits.graph.extras.top.get("zero", 0)
+    memory = memory_of_stages(splits, stages, schedule, microbatches, zero)
     for i, stage in enumerate(stages):
         limit = devices.kinds[stage.kind].memory
         sound &= limit is None or memory[:, i] <= limit * (1 + 1e-9)

@@ -135,12 +135,16 @@ def loads_of_stages(
 
 
 def memory_of_stages(
-    splits: Splits, stages: list[Stage], schedule: str | None, microbatches: int | None
+    splits: Splits, stages: list[Stage], schedule: str | None, microbatches: int | None, zero: int = 0
 ) -> Floats:
-    """Shape (splits, stages): what each device of a stage holds."""
+    """Shape (splits, stages): what each device of a stage holds; r devices divide what `zero` says."""
+    devices = np.array([len(stage.devices) for stage in stages], dtype=np.float64)
+    gradients = splits.parts[1] / (devices if zero >= 2 else 1.0)
+    optimizer = splits.parts[2] / (devices if zero >= 1 else 1.0)
     if schedule is None:
-        return np.asarray(splits.size + sum(splits.parts))
-    memory = splits.size + splits.parts[1] + splits.parts[2] + splits.workspace
+        rest = splits.parts[0] + splits.parts[3] + splits.parts[4]
+        return np.asarray(splits.size + gradients + optimizer + rest)
+    memory = splits.size + gradients + optimizer + splits.workspace
     for i, stage in enumerate(stages):
         r, from_here = len(stage.devices), sum(len(later.devices) for later in stages[i:])
         batch = math.inf if microbatches is None else math.ceil(microbatches / r)

@@ -9,6 +9,7 @@ from partitioner.evaluation.replicas import Replicas
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
 from partitioner.workload.exchange import FOR_EVERY_SAMPLE, is_once_a_batch
+from partitioner.workload.extras import MOST_ZERO
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import order_is_open
 
@@ -100,6 +101,16 @@ def notes_on_exchange(
     elif microbatches is None and placed.devices.exchange != "paper":
         why = ": with microbatches they would do so once a batch"
     return (f"replicas exchange weights for every sample{why}",)
+
+
+def notes_on_zero(placed: Placed, copies: Replicas) -> tuple[str, ...]:
+    """Return a note on what the copies of stages divide, if there are copies that do."""
+    zero = placed.graph.extras.zero
+    if not placed.graph.divided.any() or (copies.count == 1).all():
+        return ()
+    what = "the optimizer's state" + " and gradients" * (zero >= 2)
+    rest = ", parameters only the data_parallel replicas of a device" * (zero == MOST_ZERO)
+    return (f"zero = {zero}: the copies of a stage divide {what}{rest}",)
 
 
 def notes_on_replicas(placed: Placed, copies: Replicas) -> tuple[str, ...]:

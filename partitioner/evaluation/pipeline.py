@@ -12,7 +12,7 @@ from partitioner.evaluation.frame import device_loads
 from partitioner.evaluation.links import StageLinks, batch_exchange_times, exchange_times, links_of
 from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.placed import Placed
-from partitioner.evaluation.replicas import Replicas
+from partitioner.evaluation.replicas import Replicas, shared_out
 from partitioner.workload.exchange import is_once_a_batch
 from partitioner.workload.graph import Floats
 from partitioner.workload.in_flight import Held, samples_in_flight
@@ -120,10 +120,11 @@ def loads_with_replicas(
 def memory_of(pipeline: PlacedPipeline) -> tuple[Floats, dict[int, str]]:
     """Return the memory of each device, shape (devices,), and a remark on that of each stage."""
     placed = pipeline.placed
+    less = shared_out(placed, pipeline.replicas)
     if pipeline.schedule is None:
-        return placed.memory[pipeline.replicas.lead], {}
+        return (placed.memory - less)[pipeline.replicas.lead], {}
     held = held_by_stage(pipeline.replicas, pipeline.order, pipeline.schedule, pipeline.microbatches)
-    memory = scheduled_memory(placed, held)
+    memory = scheduled_memory(placed, held) - less
     return memory[pipeline.replicas.lead], {stage: in_words(found) for stage, found in held.items()}
 
 

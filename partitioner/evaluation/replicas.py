@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed, is_device
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Bools, Ints
+from partitioner.workload.graph import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,19 @@ class Replicas:
     def further(self) -> Bools:
         """Shape (devices,): whether the device holds a copy of another device's stage."""
         return np.asarray(self.lead != np.arange(len(self.lead)))
+
+
+def shared_out(placed: Placed, copies: Replicas) -> Floats:
+    """Return by how much less memory each device holds since copies divide states, shape (devices,).
+
+    With `zero` 1 the r copies of a stage hold an r-th part each of the optimizer's state, with 2 or 3 of the
+    gradients, too.
+    """
+    _, gradients, optimizer, _, _ = placed.graph.parts
+    zero = 0 if placed.graph.alternatives else placed.graph.extras.zero
+    states = optimizer * (zero >= 1) + gradients * (zero >= 2)
+    whole = np.bincount(placed.device, states, len(placed.names))
+    return np.asarray(whole * (1 - 1 / copies.count))
 
 
 def replica_names(devices: Devices, replicas: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

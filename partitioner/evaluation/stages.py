@@ -16,6 +16,7 @@ from partitioner.evaluation.notes import (
     notes_on_memory,
     notes_on_microbatches,
     notes_on_times,
+    notes_on_zero,
 )
 from partitioner.evaluation.order import in_order, order_violations
 from partitioner.evaluation.pipeline import (
@@ -58,6 +59,7 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
         *notes_on_times(graph),
         *notes_on_levels(devices),
         *(exchanged or notes_on_microbatches(terms.schedule, terms.microbatches)),
+        *notes_on_zero(placed, copies),
         *notes_on_parts(placed, found.loads),
     )
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
@@ -79,6 +81,7 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
         *notes_on_times(graph),
         *notes_on_levels(devices),
         *notes_on_exchange(placed, copies, terms.schedule, terms.microbatches),
+        *notes_on_zero(placed, copies),
         *notes_on_parts(placed, found.loads),
     )
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)

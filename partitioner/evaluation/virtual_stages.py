@@ -9,7 +9,7 @@ from partitioner.evaluation.degrees import degree_violations
 from partitioner.evaluation.frame import completed, read_numbered
 from partitioner.evaluation.notes import notes_on_exchange, notes_on_memory
 from partitioner.evaluation.pipeline import PlacedPipeline, costs_of, loads_with_replicas
-from partitioner.evaluation.replicas import Replicas
+from partitioner.evaluation.replicas import Replicas, shared_out
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.stage_numbers import NumberedStages
@@ -37,7 +37,8 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     schedule = _schedule(devices, solution, terms)
     placed, copies, stages = read_numbered(graph, devices, solution)
     costs = costs_of(PlacedPipeline(placed, copies, stages.order, terms.schedule, terms.microbatches))
-    memory, held, violations = placed.memory[copies.lead], dict[int, str](), stages.against_order()
+    memory = (placed.memory - shared_out(placed, copies))[copies.lead]
+    held, violations = dict[int, str](), stages.against_order()
     if schedule is not None:
         assert terms.microbatches is not None
         broken = _misplaced(schedule, stages) or _wrong_copies(schedule, stages, copies)
@@ -131,7 +132,7 @@ def _memory(
     once = np.bincount(placed.device, graph.size + parameters + gradients + optimizer, count)
     largest, kept = np.zeros(count), np.bincount(stages.of, activations, len(stages.order))
     np.maximum.at(largest, placed.device, workspace)
-    memory, remarks = np.asarray(once + largest), dict[int, str]()
+    memory, remarks = np.asarray(once + largest - shared_out(placed, copies)), dict[int, str]()
     parts = _parts(stages, copies, microbatches)
     for rank, device in enumerate(devices):
         own = list(schedule.stages_of(rank, len(devices), chunks))

@@ -33,8 +33,9 @@ from partitioner.planning.option_rules import (
 )
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.device_validation import MAX_COUNT
+from partitioner.workload.extras import MOST_ZERO
 from partitioner.workload.tied_weights import CHOICES
-from partitioner.workload.training_states import MOST_ZERO, OPTIMIZERS, RECOMPUTE
+from partitioner.workload.training_states import OPTIMIZERS, RECOMPUTE
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.virtual_stages.schedules import MOST_CHUNKS, PLANNED, VIRTUAL
 
@@ -282,8 +283,8 @@ PIPELINED = (
         "zero",
         0,
         Rule(f"an integer from 0 to {MOST_ZERO}", lambda v: is_count(v, 0, MOST_ZERO), int),
-        "divide among `data_parallel` replicas the optimizer's state (1), gradients too (2), or parameters "
-        "too (3)",
+        "divide among the `data_parallel` replicas of a device, and among the copies of its stage, the "
+        "optimizer's state (1), gradients too (2), or among the former parameters too (3)",
         PIPELINES,
         where=OF_TRAINING,
         of_file=True,

@@ -137,7 +137,8 @@ class Request:
         For one sample, whose methods know transfers through host memory alone, direct transfers are such
         ones of half the cost, which is what each end pays.
         """
-        fitted = fit(self.graph, self.devices, self.demands, self.regime.schedule is not None)
+        scheduled, copied = self.regime.schedule is not None, self.regime.replicas > 1
+        fitted = fit(self.graph, self.devices, self.demands, scheduled, copied)
         if not self._direct_sample:
             return fitted
         return replace(fitted, cost=fitted.cost * SHARES[self.devices.route])

@@ -16,7 +16,9 @@ from partitioner.workload.resolved_constraints import Demands
 COUNTED_ONCE = ("gradients", "optimizer")  # parts of the memory that do not depend on a schedule
 
 
-def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = False) -> Graph:
+def fit(
+    graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = False, copied: bool = False
+) -> Graph:
     """Return the graph with one row of times for each kind of `devices`, in their order.
 
     Parameters
@@ -29,6 +31,8 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
     by_schedule
         Whether memory depends on a schedule. If so, `size` includes gradients and the state of the
         optimizer; otherwise it includes every part of the memory once.
+    copied
+        Whether stages may have copies; then `size` is without the memory that these divide.
 
     Returns
     -------
@@ -50,13 +54,14 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
         }
         return replace(way, times=times, size=way.size + sum(getattr(way, part) for part in counted))
 
+    size = graph.size + graph.parts[[MEMORY_PARTS.index(part) for part in counted]].sum(axis=0)
     ways = graph.alternatives.kept(lambda way: way.degree == 1 or not demands.no_replicas)
     return replace(
         graph,
         kinds=tuple(kind.name for kind in devices.kinds),
         time=time,
         allowed=allowed > 0,
-        size=graph.size + graph.parts[[MEMORY_PARTS.index(part) for part in counted]].sum(axis=0),
+        size=size - graph.divided if copied else size,
         alternatives=ways.changed(fitted),
     )
 

@@ -87,6 +87,8 @@ class Pipeline:
         The user's limits.
     fewest
         The least number of devices of a stage.
+    divided
+        Shape (n,): memory that the copies of a stage divide, in addition to `Problem.size`; empty if none.
     """
 
     weights: Floats
@@ -107,6 +109,7 @@ class Pipeline:
     virtual_stages: int | None = None
     limits: PipelineLimits = field(default_factory=PipelineLimits)
     fewest: int = 1
+    divided: Floats = field(default_factory=lambda: np.zeros(0))
     held: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     link: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
@@ -121,6 +124,7 @@ class Pipeline:
             activations=_sums(block, self.activations, count),
             workspace=largest,
             nodes=np.bincount(block, self.nodes, count).astype(np.int64),
+            divided=_sums(block, self.divided, count) if len(self.divided) else self.divided,
             layers=_rows(block[self.layers.owners()], self.layers.items, count),
             pinned=_rows(block[self.pinned.owners()], self.pinned.items, count),
             adjacent=_adjacent(block[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)], count),
@@ -173,15 +177,21 @@ class Extension:
 
         It is infinity where devices have several stages, of which no device can hold all nodes.
         """
+        divided = float(self._divided(graph).sum())
         if self.regime.schedule is None:
-            return 0.0
+            return divided
         if self.regime.has_virtual_stages:
             return np.inf
         behind = sum(kind.count for kind in devices.kinds)
         held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
         parameters, _, _, activations, workspace = graph.parts
         kept = versions * parameters.sum() + held * activations.sum()
-        return float(kept + workspace.max(initial=0.0))
+        return float(kept + workspace.max(initial=0.0)) + divided
+
+    def _divided(self, graph: Graph) -> Floats:
+        """Return the memory of each node that the copies of its stage divide; empty without such memory."""
+        copied = self.regime.replicas > 1 and graph.divided.any()
+        return graph.divided if copied else np.zeros(0)
 
     def torn(self, member: Ints, count: int) -> Bools:
         """Return which supernodes are pinned to more devices than a stage may have, shape (count,)."""
@@ -191,7 +201,8 @@ class Extension:
 
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
         """Return the data of the extended model for `count` supernodes; `member` has shape (N,)."""
-        return _pipeline(graph, devices, self, member, count)
+        found, divided = _pipeline(graph, devices, self, member, count), self._divided(graph)
+        return replace(found, divided=_sums(member, divided, count)) if len(divided) else found
 
     def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
         """Return the same without limits and pins, and with weights and memory of `heavy` nodes only."""

@@ -8,7 +8,7 @@ from partitioner.evaluation.costs import tensors
 from partitioner.evaluation.links import StageLinks, batch_exchange_times, exchange_times, links_of
 from partitioner.evaluation.notes import notes_on_replicas
 from partitioner.evaluation.placed import Placed
-from partitioner.evaluation.replicas import Replicas
+from partitioner.evaluation.replicas import Replicas, shared_out
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.pieces import Pieces
 from partitioner.schedule.table import BACKWARD, FORWARD
@@ -48,7 +48,8 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         release=release,
         parameters=_sums(holds, parameters, count),
         workspace=_largest(placed.graph, pieces),
-        fixed=_sums(placed.device, placed.graph.size + gradients + optimizer, len(placed.names)),
+        fixed=_sums(placed.device, placed.graph.size + gradients + optimizer, len(placed.names))
+        - shared_out(placed, copies),
         before_start=start,
         before=before,
         paired=paired,

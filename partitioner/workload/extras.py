@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from partitioner.base.argument_types import is_count
 from partitioner.base.units import MS_PER_SECOND
 
+MOST_ZERO = 3
 TIME_UNITS = {"s": MS_PER_SECOND, "ms": 1.0, "us": 1e-3}  # milliseconds of each
 # fields of a node that list others by their ids: those that read of it only what inputs determine, and those
 # that read what is not contiguous
@@ -19,7 +21,7 @@ TIES = "ties"  # the field of a graph for training with what its tied weights ta
 
 @dataclass(frozen=True)
 class Extras:
-    """Fields of the input that no solver reads; they are kept and written back."""
+    """Fields of the input that no solver reads, but for `zero`; they are kept and written back."""
 
     top: Mapping[str, Any] = field(default_factory=dict)
     nodes: Sequence[Mapping[str, Any]] = ()
@@ -30,6 +32,12 @@ class Extras:
         """The unit of all times, a key of :data:`TIME_UNITS`; empty if the field ``timeUnit`` gives none."""
         unit = self.top.get("timeUnit")
         return unit if isinstance(unit, str) and unit in TIME_UNITS else ""
+
+    @property
+    def zero(self) -> int:
+        """What the copies of a stage divide: nothing (0), the optimizer's state (1), gradients too (2, 3)."""
+        zero = self.top.get("zero", 0)
+        return zero if is_count(zero, 0, MOST_ZERO) else 0
 
 
 def ties_field(

@@ -272,12 +272,20 @@ class Graph:
         """Shape (n,): the weights that replicas exchange: parameters, or the size if no parts are given."""
         return self.parts[0] if self.parts.any() or self.alternatives.have_parts else self.size
 
+    @property
+    def divided(self) -> Floats:
+        """Shape (n,): memory that the copies of a stage divide; none where nodes have alternatives."""
+        zero = 0 if self.alternatives else self.extras.zero
+        _, gradients, optimizer, *_ = self.parts
+        return np.asarray(optimizer * (zero >= 1) + gradients * (zero >= 2))
+
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of all data of the graph that a solver reads, the same on every machine."""
         columns = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
         arrays, ways = (*columns, self.edges, self.cost), self.alternatives.text if self.alternatives else ""
-        return digest_of((self.kinds, self.ids), arrays, self.parts, self.cache, ways)
+        names = (self.kinds, self.ids, *([self.extras.zero] if self.divided.any() else []))
+        return digest_of(names, arrays, self.parts, self.cache, ways)
 
 
 # The digest of the data of a graph.

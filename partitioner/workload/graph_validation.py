@@ -166,7 +166,8 @@ def _cycle_flaws(graph: Graph) -> list[Flaw]:
 def size_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     """Return a flaw for each colour class, or node without a colour, that fits on no device.
 
-    Under any schedule each part of the memory counts at least once; of the workspace the largest counts.
+    Under any schedule each part of the memory counts at least once, of what the copies of a stage divide the
+    smallest share; of the workspace the largest counts.
     """
     lone = graph.color < 0
     group = np.where(lone, len(graph.color_labels) + np.arange(len(graph)), graph.color)
@@ -174,7 +175,8 @@ def size_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     *summed, workspace = graph.parts
     largest = np.zeros(groups)
     np.maximum.at(largest, group, workspace)
-    size = np.bincount(group, graph.size + np.sum(summed, axis=0), groups) + largest
+    size = np.bincount(group, graph.size + np.sum(summed, axis=0) - graph.divided, groups) + largest
+    divided = np.bincount(group, graph.divided, groups)
     fits = np.zeros(groups, dtype=bool)
     fits[group[[graph.position[node] for node in graph.alternatives]]] = True  # some way may take less
     runs = np.zeros(groups, dtype=bool)
@@ -183,11 +185,11 @@ def size_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
             row = graph.allowed[graph.kinds.index(kind.row)]
             runs_here = np.bincount(group, ~row, groups) == 0
             runs |= runs_here
-            fits |= runs_here & (size <= kind.memory_limit)
+            fits |= runs_here & (size + divided / kind.count <= kind.memory_limit)
     used = np.unique(group)
     alike: dict[tuple[float, bool], list[int]] = {}
     for g in used[~fits[used]].tolist():
-        alike.setdefault((float(size[g]), bool(runs[g])), []).append(g)
+        alike.setdefault((float((size + divided)[g]), bool(runs[g])), []).append(g)
     return [_class_flaw(graph, found, *key) for key, found in alike.items()]
 
 

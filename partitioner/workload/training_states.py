@@ -10,7 +10,8 @@ its nodes together), that receives R bytes from other forward nodes, becomes wit
     optimizer        8 bytes a parameter (adam), 4 (momentum), 0 (sgd), each with a copy of 4 of narrower
                      ones, 2 (adam_8bit)
 
-Nodes of a layer that is computed again or gathered stay together.
+Nodes of a layer that is computed again or gathered stay together. Where a plan gives a stage r copies, these
+divide the state of the optimizer (zero 1) and gradients (zero 2, 3) once more: by N r in all.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.exchange import is_once_a_batch
-from partitioner.workload.extras import Extras
+from partitioner.workload.extras import MOST_ZERO, Extras
 from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.graph_edits import bytes_per_time, with_classes_joined
 from partitioner.workload.tied_weights import AUTO, CHOICES, exchanged_once_in, with_tied_weights
@@ -39,7 +40,6 @@ RECOMPUTE = (
     "alternate",
     "full",
 )  # all but the last by operator: of configs
-MOST_ZERO = 3
 COUNT = "parameterCount"  # the field of a node with the number of its parameters
 USUAL_WIDTH = 4.0  # bytes of a parameter where nodes do not say how many they have
 PARAMETERS, GRADIENTS, OPTIMIZER, ACTIVATIONS, WORKSPACE = range(len(MEMORY_PARTS))

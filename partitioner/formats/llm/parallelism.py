@@ -8,7 +8,8 @@ from partitioner.base.argument_types import check_counts, check_word, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.estimation.device_operations import ROUTINGS
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts
-from partitioner.workload.training_states import MOST_ZERO, RECOMPUTE
+from partitioner.workload.extras import MOST_ZERO
+from partitioner.workload.training_states import RECOMPUTE
 
 KERNELS = ("fused", "unfused")
 SWITCHES = (

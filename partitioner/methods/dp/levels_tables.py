@@ -90,6 +90,8 @@ def spread(
         if pipeline.schedule is not None:
             found = samples_in_flight(pipeline.schedule, behind, each, pipeline.microbatches)
             samples[:, each], versions[:, each] = found
+        if len(pipeline.divided):
+            versions[:, each] = 1 / each
     base = memory_model_of(problem, space.states)
     shape = states.left.shape
     return base._replace(
@@ -334,7 +336,8 @@ class Remainders:
         pipeline = problem.pipeline
         limits = replace(pipeline.limits, stages=0, all_devices=False)
         flat = without_levels(replace(problem, size=least_memory(problem)))
-        flat = replace(flat, pipeline=replace(flat.pipeline, schedule=None, limits=limits))
+        once = replace(flat.pipeline, schedule=None, limits=limits, divided=pipeline.divided[:0])
+        flat = replace(flat, pipeline=once)
         other = turned(flat)
         opposite = _opposite(other, lattice)
         mirrored = replace(relaxation, weight=relaxation.weight[::-1].copy())

@@ -23,6 +23,7 @@ from partitioner.problem.pipeline import UNLIMITED, Pipeline
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.exchange import FOR_EVERY_SAMPLE
 from partitioner.workload.in_flight import samples_in_flight
 
 Ints16 = NDArray[np.int16]
@@ -349,24 +350,42 @@ def read_of_node(problem: Problem) -> Ints:
 
 
 def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int = 0) -> MemoryModel:
-    """Return the memory that stages take, with `behind` further devices behind all of them."""
+    """Return the memory that stages take, with `behind` further devices behind all of them.
+
+    Memory that r copies divide is counted as one r-th version. Parameters are then counted with what does not
+    depend on the schedule, or with the activations where every sample in flight has its own version of them.
+    """
     pipeline = problem.pipeline
+    size, parameters, activations = _columns(problem)
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
     scheduled = float(pipeline.schedule is not None)
     lightest = [np.minimum.accumulate(table, axis=1) for table in (samples, versions)]
     return MemoryModel(
-        size=problem.size,
-        parameters=scheduled * pipeline.parameters,
-        activations=scheduled * pipeline.activations,
+        size=size,
+        parameters=parameters,
+        activations=activations,
         workspace=scheduled * pipeline.workspace,
         memory=np.minimum(problem.memory, MOST_MEMORY),
         in_flight=samples[behind:],
         versions=versions[behind:],
         least_in_flight=lightest[0][behind + states.behind[:, None], states.left],
         least_versions=lightest[1][behind + states.behind[:, None], states.left],
-        staged=pipeline.fewest > 1 or bool(np.ptp(samples[:, 1:]) > 0),
+        staged=pipeline.fewest > 1 or len(pipeline.divided) > 0 or bool(np.ptp(samples[:, 1:]) > 0),
     )
+
+
+def _columns(problem: PipelineProblem) -> tuple[Floats, Floats, Floats]:
+    """Return the memory of supernodes that is counted once, by versions and by samples, shape (n,) each."""
+    pipeline = problem.pipeline
+    if pipeline.schedule is None:
+        none = np.zeros(problem.n)
+        return problem.size, pipeline.divided if len(pipeline.divided) else none, none
+    if not len(pipeline.divided):
+        return problem.size, pipeline.parameters, pipeline.activations
+    if pipeline.schedule in FOR_EVERY_SAMPLE:
+        return problem.size, pipeline.divided, pipeline.activations + pipeline.parameters
+    return problem.size + pipeline.parameters, pipeline.divided, pipeline.activations
 
 
 def behind_matters(problem: PipelineProblem) -> bool:
@@ -382,10 +401,10 @@ def behind_matters(problem: PipelineProblem) -> bool:
 
 def least_memory(problem: PipelineProblem) -> Floats:
     """Return the least memory that each supernode takes on a device, shape (n,)."""
-    pipeline = problem.pipeline
-    if pipeline.schedule is None:
-        return problem.size
-    return problem.size + pipeline.parameters + pipeline.activations
+    size, divided, activations = _columns(problem)
+    if len(problem.pipeline.divided):
+        divided = divided / problem.copies.max()
+    return size + divided + activations
 
 
 def relax_memory(problem: PipelineProblem) -> Relaxation:
@@ -437,11 +456,14 @@ def is_bound(problem: Problem) -> bool:
 def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
     """Return samples and versions of weights that a stage holds, shape (behind + 1, most + 1) each.
 
-    They are infinite for fewer devices than a stage must have.
+    They are infinite for fewer devices than a stage must have. Where r copies divide memory, versions are
+    1 / r, see :func:`memory_model_of`.
     """
     found = np.ones((2, behind + 1, most + 1))
     if pipeline.schedule is not None:
         found = _held_under(pipeline.schedule, pipeline.microbatches, behind, most).copy()
+    if len(pipeline.divided):
+        found[1] = [np.inf, *(1 / np.arange(1, most + 1))]
     if pipeline.fewest > 1:
         found[:, :, : pipeline.fewest] = np.inf
     return found[0], found[1]

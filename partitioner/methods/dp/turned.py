@@ -57,6 +57,7 @@ def _turned_pipeline(pipeline: Pipeline) -> Pipeline:
     return replace(
         pipeline,
         weights=pipeline.weights[::-1].copy(),
+        divided=pipeline.divided[::-1].copy(),
         parameters=pipeline.parameters[::-1].copy(),
         activations=pipeline.activations[::-1].copy(),
         workspace=pipeline.workspace[::-1].copy(),

@@ -195,7 +195,9 @@ class StageRules:
 
     def __init__(self, problem: Problem, pipeline: Pipeline, order: Ints) -> None:
         self.pipeline, self.memory = pipeline, problem.memory
-        self.size = _before(problem.size[order])
+        divided = pipeline.divided
+        size = problem.size + divided if len(divided) else problem.size  # each stage has one copy
+        self.size = _before(size[order])
         self.parameters = _before(pipeline.parameters[order])
         self.activations = _before(pipeline.activations[order])
         self.workspace = pipeline.workspace[order]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from partitioner.evaluation.solution import Solution
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
 from partitioner.workload.groups import DeviceGroup
 from partitioner.workload.levels import Level
 
@@ -49,6 +50,14 @@ def devices_of_a_copy(devices: Devices, copies: int) -> Devices:
         levels=tuple(replace(level, devices=_parts(level, copies)) for level in devices.levels),
         groups=tuple(replace(group, devices=_parts(group, copies)) for group in devices.groups),
     )
+
+
+def graph_of_a_copy(graph: Graph, copies: int) -> Graph:
+    """Return a graph whose nodes hold what they do in each copy: its part of what the copies divide."""
+    _, gradients, optimizer, *_ = parts = graph.parts.copy()
+    optimizer /= copies if graph.extras.zero >= 1 else 1
+    gradients /= copies if graph.extras.zero >= 2 else 1
+    return replace(graph, parts=parts)
 
 
 def _parts(group: Level | DeviceGroup, copies: int) -> dict[str, int]:

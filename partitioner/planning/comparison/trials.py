@@ -14,7 +14,7 @@ from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError
 from partitioner.base.interruption import Interruption
 from partitioner.methods.method import Progress
-from partitioner.planning.comparison.copies import Spread, devices_of_a_copy
+from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, graph_of_a_copy
 from partitioner.planning.comparison.recipes import Recipe
 from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline, simulated_choice
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
@@ -105,9 +105,9 @@ class Trial(NamedTuple):
             return 0.0
 
     def _graph(self, graph: Graph) -> Graph:
-        """Return the graph with those alternatives among which the plan may choose."""
+        """Return the graph of a copy, with those alternatives among which the plan may choose."""
         if not graph.alternatives:
-            return graph
+            return graph_of_a_copy(graph, self.spread.copies)
         most = self.spread.replicas if self.recipe.ways else 0
         return replace(graph, alternatives=graph.alternatives.kept(lambda way: way.degree <= most))
 

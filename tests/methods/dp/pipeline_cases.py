@@ -12,6 +12,7 @@ from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
 from tests.contracted import contract_to
 from tests.measures import MEASURES
+from tests.oracle_pipelines import best_pipeline
 from tests.random_pipelines import Case
 
 
@@ -28,3 +29,16 @@ def problem_of(case: Case) -> PipelineProblem:
 def solved(case: Case, settings: Settings | None = None) -> Outcome:
     """The best pipeline of a case that is of the form that tables hold."""
     return solve_within_groups(problem_of(case), settings or Settings())
+
+
+def best_value(case: Case) -> float | None:
+    """What the oracle says."""
+    return best_pipeline(
+        case.graph,
+        case.devices,
+        case.constraints,
+        case.replicas,
+        case.schedule,
+        case.microbatches,
+        case.objective,
+    )

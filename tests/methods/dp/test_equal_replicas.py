@@ -12,8 +12,8 @@ import partitioner as pt
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.planning.comparison.recommend import recommend
 from tests import oracle_alternatives, random_alternatives
+from tests.methods.dp.pipeline_cases import best_value
 from tests.methods.slow_parameters import slow
-from tests.oracle_pipelines import best_pipeline
 from tests.random_pipelines import Case, random_case
 
 EQUAL = pt.Constraints(equal_replicas=True)
@@ -63,15 +63,7 @@ def test_plans_are_the_best_of_those_with_equal_numbers(count: int) -> None:
             plan = plan_of(case)
         except (pt.OptionError, pt.WorkloadError):
             continue
-        best = best_pipeline(
-            case.graph,
-            case.devices,
-            case.constraints,
-            case.replicas,
-            case.schedule,
-            case.microbatches,
-            case.objective,
-        )
+        best = best_value(case)
         linked = bool(case.devices.levels or case.devices.groups)
         if plan is None:
             assert best is None, f"seed {seed}: infeasible, and the oracle has {best}"

@@ -9,8 +9,7 @@ import pytest
 
 from partitioner import WorkloadError
 from partitioner.methods.method import ANY_DEVICES, Settings
-from tests.methods.dp.pipeline_cases import solved
-from tests.methods.dp.test_pipeline import best_value
+from tests.methods.dp.pipeline_cases import best_value, solved
 from tests.methods.slow_parameters import slow
 from tests.random_pipelines import Case, random_case
 

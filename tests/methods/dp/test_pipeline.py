@@ -22,10 +22,9 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.method import Outcome, Settings
-from tests.methods.dp.pipeline_cases import solved
+from tests.methods.dp.pipeline_cases import best_value, solved
 from tests.methods.slow_parameters import slow
-from tests.oracle_pipelines import best_pipeline
-from tests.random_pipelines import Case, random_case
+from tests.random_pipelines import random_case
 
 GPIPE: dict[str, Any] = {"schedule": "gpipe", "microbatches": 6, "replicas": 4}
 SERVERS = (Level("server", {"gpu": 2}, 2.0),)
@@ -88,19 +87,6 @@ ALONE = ["", "kinds", "replicas", "memory", "constraints", "batch"]
 TOGETHER = ["kinds replicas", "replicas memory", "replicas constraints", "replicas batch", "memory batch"]
 ALL = "kinds replicas memory constraints"
 COMBINATIONS = [*ALONE, *TOGETHER, ALL, f"{ALL} batch"]
-
-
-def best_value(case: Case) -> float | None:
-    """What the oracle says."""
-    return best_pipeline(
-        case.graph,
-        case.devices,
-        case.constraints,
-        case.replicas,
-        case.schedule,
-        case.microbatches,
-        case.objective,
-    )
 
 
 def attempt(seed: int, features: str, settings: Settings) -> tuple[Outcome, float | None] | None:

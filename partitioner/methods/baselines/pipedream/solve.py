@@ -203,10 +203,17 @@ def _broken(problem: PipelineProblem, parts: list[Part]) -> str:
     most = max(part.replicas for part in parts)
     if most > problem.copies[parts[0].kind]:
         return f"PipeDream's plan has a stage on {most} devices, more than the replicas allowed"
-    need, memory = max(problem.size[part.nodes].sum() for part in parts), problem.memory[parts[0].kind]
+    need, memory = max(_memory(problem, part) for part in parts), problem.memory[parts[0].kind]
     if need > memory:
         return f"PipeDream's plan puts {need:g} on a device with a memory of {memory:g}"
     return ""
+
+
+def _memory(problem: PipelineProblem, part: Part) -> float:
+    """Return the memory of a part that does not depend on a schedule."""
+    divided = problem.pipeline.divided
+    shared = divided[part.nodes].sum() / part.replicas if len(divided) else 0.0
+    return float(problem.size[part.nodes].sum() + shared)
 
 
 def _nothing(problem: PipelineProblem, bound: float, settings: Settings, notes: tuple[str, ...]) -> Outcome:
