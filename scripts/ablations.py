@@ -1,0 +1,289 @@
+"""What each part of the methods wins: every case without one of the parts at a time.
+
+A case is solved with all parts under a limit of seconds, and again without each part that was called, in the
+same process and with kernels compiled. A part wins where without it the value is worse, the bound is lower,
+or the run takes at least three times as long. The table has a row for each part. The searches of method
+``dp`` have a script of their own, ``ladder_rungs.py``.
+
+Exit code: 0; 2 a file cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from grids import markdown_grid
+
+import partitioner as pt
+from partitioner.methods.ip.descent import EFFORT as DESCENT
+from partitioner.methods.ip.descent import Descent
+from partitioner.methods.solvers.backends.backend import Capability
+from partitioner.methods.solvers.portfolio import Slot, slots_of
+from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
+from tests.random_workloads import random_workload
+
+BAD_INPUT = 2
+SLOWER, WORSE, WARM = 3.0, 1e-6, 5.0
+METHODS = "partitioner.methods."
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the methods, and the calls that it is.
+
+    Parameters
+    ----------
+    name
+        What it does.
+    calls
+        What each call returns instead where the part is left out: by module, below ``partitioner.methods``,
+        and name in it.
+    """
+
+    name: str
+    calls: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Cases that are solved in the same ways, and the parts that may serve them."""
+
+    parts: tuple[Part, ...]
+    ways: tuple[Mapping[str, Any], ...]
+    devices: Callable[[pt.Devices], pt.Devices] = lambda devices: devices
+
+
+@dataclass(frozen=True)
+class Run:
+    """A plan's value, bound and seconds, and the parts that were called."""
+
+    value: float
+    bound: float
+    seconds: float
+    called: set[str] = field(default_factory=set)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Do nothing."""
+
+
+def _value(value: Any) -> Call:
+    return lambda *_, **__: value
+
+
+def _empty(*_: Any, **__: Any) -> Iterator[Any]:
+    return iter(())
+
+
+def _argument(place: int) -> Call:
+    return lambda *given, **__: given[place]
+
+
+def _waiting(descent: Descent) -> None:
+    """Wait where the local search would run."""
+    while not (descent.leaving or descent.late):
+        time.sleep(DESCENT.slice)
+
+
+def _proving(backends: Sequence[Capability], workers: int, seed: int, **_: Any) -> list[Slot]:
+    """Return slots of solvers that prove only."""
+    return slots_of(backends, workers, seed, searches=False)
+
+
+CHAINS = (
+    Part("bound by cuts", {"dp.anytime:holds": _value(False)}),
+    Part("annealing", {"dp.improvement:ChainAnnealing.run": _nothing}),
+    Part("moves of borders", {"dp.improvement:BorderSearch.run": _nothing}),
+)
+SPLITS = (
+    Part("least part", {"ip.solve:least_part": _argument(2)}),
+    Part("bound of cyclic splits", {"ip.solve:least_cyclic": _value(0.0)}),
+    Part("covering bound", {"ip.cover:Covering.rise": _nothing}),
+    Part("local search", {"ip.descent:Descent._run": _waiting}),
+    Part("solvers", {"ip.solve:_slots": _value([])}),
+    Part("neighbourhoods", {"ip.solve:slots_of": _proving}),
+    Part("first chain", {"ip.solve:find_start": _nothing}),
+)
+LATENCY = (
+    Part("serial bounds", {"latency.bounds.bound:_serial_bounds": _empty}),
+    Part("greedy split", {"latency.solve:fill": _nothing}),
+    Part("sequences of blocks", {"latency.sequence.method:SequenceSearch.run": _nothing}),
+    Part("beam search", {"latency.sequence.method:SequenceSearch._overlap": _value(True)}),
+    Part("sequences around the best", {"latency.sequence.method:SequenceSearch._zoom": _nothing}),
+    Part("local search", {"latency.search:LatencySearch.run": _nothing}),
+    Part("solvers", {"latency.solve:_seconds_to_state": _value(np.inf)}),
+)
+STAGES = (
+    Part("pairs of cuts", {"virtual_stages.search:_by_pairs": _argument(2)}),
+    Part("loads of devices", {"virtual_stages.search:_by_loads": _argument(2)}),
+    Part("all plans", {"virtual_stages.search:_completely": _argument(2)}),
+    Part("moves of borders", {"virtual_stages.search:improved": _argument(1)}),
+    Part("random moves", {"virtual_stages.search:shaken": _argument(1)}),
+    Part("least sum of loads", {"virtual_stages.search:_least_sum": _value(-np.inf)}),
+)
+PATHS = (
+    Part("bound by paths", {"virtual_stages.bound:PathBounds.narrow": _empty}),
+    Part("bound by pairs of stages", {"virtual_stages.bound:PAIRS": replace(PAIRS, cuts=0)}),
+    Part("moves of borders", {"virtual_stages.borders:BorderDescent.local_optima": _empty}),
+)
+PIPELINES = (
+    Part("fill and drain", {"pipeline_bound.fill_drain:fill_drain": _nothing}),
+    Part("stages in series", {"pipeline_bound.series:series_bound": _value(0.0)}),
+    Part("neighbours", {"virtual_stages.borders:boundary_moves": _empty}),
+)
+OPERATORS = (
+    Part("local search", {"placers.plan_value:refined": _argument(1)}),
+    Part("exact search", {"exact_makespan.both_ways:SearchBothWays.run": _nothing}),
+)
+FAMILIES = {
+    "chains": Family(CHAINS, ({"split": "chain", "method": "dp"},)),
+    "convex": Family(SPLITS, ({"split": "convex"},)),
+    "free": Family(SPLITS, ({"split": "free"},)),
+    "latency": Family(LATENCY, ({"objective": "latency"},)),
+    "pairs": Family(LATENCY, ({"objective": "latency", "subgraphs_per_accelerator": 2},)),
+    "stages": Family(
+        STAGES,
+        tuple(
+            {"objective": "throughput", "schedule": name, "microbatches": 8}
+            for name in ("interleaved_1f1b", "zbv")
+        ),
+    ),
+    "paths": Family(
+        PATHS, tuple({"schedule": name, "microbatches": 8} for name in ("interleaved_1f1b", "zbv"))
+    ),
+    "pipelines": Family(
+        PIPELINES, tuple({"schedule": name, "microbatches": 8} for name in ("1f1b", "gpipe"))
+    ),
+    "operators": Family(OPERATORS, ({"objective": "makespan"},)),
+}
+
+
+def _found(place: str) -> tuple[Any, str]:
+    """Return the module or class that a call is an attribute of, and its name."""
+    module, _, path = place.partition(":")
+    *owners, name = path.split(".")
+    return reduce(getattr, owners, import_module(METHODS + module)), name
+
+
+@contextmanager
+def patched(parts: Sequence[Part], without: str, called: set[str]) -> Iterator[None]:
+    """Leave a part out, and note the others when they are called."""
+
+    def noting(name: str, usual: Call) -> Call:
+        def call(*given: Any, **named: Any) -> Any:
+            called.add(name)
+            return usual(*given, **named)
+
+        return call
+
+    with ExitStack() as stack:
+        for part in parts:
+            for place, other in part.calls.items():
+                owner, name = _found(place)
+                usual = getattr(owner, name)
+                if not callable(usual):
+                    called.add(part.name)
+                new = (
+                    other if part.name == without else noting(part.name, usual) if callable(usual) else usual
+                )
+                stack.enter_context(patch.object(owner, name, new))
+        yield
+
+
+def run(
+    workload: pt.Workload, family: Family, way: Mapping[str, Any], limit: float, without: str = ""
+) -> Run:
+    """Solve a workload in one way without one of the parts."""
+    called: set[str] = set()
+    began = time.perf_counter()
+    with patched(family.parts, without, called):
+        try:
+            plan = pt.solve(workload.graph, family.devices(workload.devices), time_limit=limit, **way)
+            value, bound = plan.value, plan.bound
+        except pt.NoPlanFound:
+            value, bound = np.inf, 0.0
+    return Run(value, bound, time.perf_counter() - began, called)
+
+
+def lost(whole: Run, part: Run) -> str:
+    """Say what a run without a part loses; nothing if it loses nothing."""
+    found = []
+    if part.value > whole.value * (1 + WORSE):
+        found.append(f"value {part.value:.6g} for {whole.value:.6g}")
+    if part.bound < whole.bound * (1 - WORSE):
+        found.append(f"bound {part.bound:.6g} for {whole.bound:.6g}")
+    if not found and part.seconds > max(SLOWER * whole.seconds, 0.5):
+        found.append(f"{part.seconds:.1f} s for {whole.seconds:.1f} s")
+    return ", ".join(found)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    family = FAMILIES[options.family]
+    try:
+        workloads = dict(_workloads(options))
+    except (OSError, pt.PartitionerError) as error:
+        print(f"ablations: {error}", file=sys.stderr)
+        return BAD_INPUT
+    parts = [part.name for part in family.parts]
+    tried: dict[str, int] = dict.fromkeys(parts, 0)
+    wins: dict[str, list[str]] = {name: [] for name in parts}
+    for name, workload in workloads.items():
+        for way in family.ways:
+            label = f"{name} {way.get('schedule', '')}".strip()
+            try:
+                run(workload, family, way, min(options.limit, WARM))  # compiles the kernels
+            except pt.PartitionerError:  # there is no plan
+                continue
+            whole = run(workload, family, way, options.limit)
+            print(f"{label}: {whole}", file=sys.stderr, flush=True)
+            for part in parts:
+                if part not in whole.called or (options.parts and part not in options.parts):
+                    continue
+                tried[part] += 1
+                loss = lost(whole, run(workload, family, way, options.limit, part))
+                wins[part] += [f"{label}: {loss}"] if loss else []
+                print(f"  {part} | {loss}", file=sys.stderr, flush=True)
+    rows = [[name, str(tried[name]), str(len(wins[name])), "; ".join(wins[name])] for name in parts]
+    print(markdown_grid(["part", "called", "wins", "without it"], rows))
+    return 0
+
+
+def _workloads(options: argparse.Namespace) -> Iterator[tuple[str, pt.Workload]]:
+    for file in options.workloads:
+        yield f"{file.parent.name}/{file.stem}", pt.load(file)
+    for seed in range(options.random):
+        rng = np.random.default_rng([seed, options.nodes])
+        with suppress(pt.WorkloadError):  # some nodes may run nowhere
+            yield f"random {seed}", pt.Workload(*random_workload(rng, options.nodes, options.devices))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ablations", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("family", choices=FAMILIES)
+    parser.add_argument("--workloads", type=Path, nargs="*", default=[], metavar="FILE")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="random graphs, too")
+    parser.add_argument("--nodes", type=int, default=40, metavar="N", help="the most nodes of these")
+    parser.add_argument("--devices", type=int, default=6, metavar="N", help="and the most devices")
+    parser.add_argument("--parts", nargs="*", default=[], metavar="NAME", help="only these")
+    parser.add_argument("--limit", type=float, default=10.0, metavar="SECONDS", help="of each run")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
