@@ -32,12 +32,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.methods.bounds.cut_network import ROUNDING, CutNetwork
 from partitioner.methods.bounds.relaxation import fullest
+from partitioner.methods.halving import Halving
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import ChainProblem
@@ -379,17 +381,14 @@ class CutBound:
         return self._chains(min(EFFORT.few, EFFORT.each * len(self.network.work))).least(threshold) * SURE
 
     def _risen(self, chains: LightChains, bound: float, value: float) -> float:
-        high = threshold = value
-        for _ in range(EFFORT.halvings):
-            if self.stop() or high - bound <= EFFORT.close * value:
+        halving = Halving(bound, value)
+        for threshold in islice(halving.thresholds(EFFORT.close * value), EFFORT.halvings):
+            if self.stop():
                 break
             tried = chains.copy()
-            least = tried.least(threshold) * SURE
-            bound = max(bound, min(threshold, least))
-            if least < threshold:
-                high, chains = threshold, tried
-            threshold = (bound + high) / 2
-        return bound
+            if halving.learn(threshold, tried.least(threshold) * SURE):
+                chains = tried
+        return halving.bound
 
     def _chains(self, windows: int) -> LightChains:
         divided = CutWindows(self.network, windows, self.stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain as chained
-from itertools import count
+from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from partitioner.base.clock import Clock
 from partitioner.methods.dp.pipeline_loads import pipeline_value
 from partitioner.methods.first_plan.stages import Line, StageRules, line_of, line_of_tasks, stage_counts
+from partitioner.methods.halving import Halving
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, part_numbers
 from partitioner.methods.places import device_kinds
@@ -85,12 +86,14 @@ class Cutter:
         step = EFFORT.first_step
         while (found := self.filled(low * (1 + step), most)) is None and step < 1e15:
             step *= 2
-        best, low, high = found or best, low * (1 + step / 2 * (step > EFFORT.first_step)), low * (1 + step)
+        best = found or best
+        halving = Halving(low * (1 + step / 2 * (step > EFFORT.first_step)), low * (1 + step))
         rows = most * int((self.line.count > 0).sum())
-        for _ in range(int(np.clip(EFFORT.rows // rows, EFFORT.fewest, EFFORT.most))):
-            middle = (low + high) / 2
+        halvings = int(np.clip(EFFORT.rows // rows, EFFORT.fewest, EFFORT.most))
+        for middle in islice(halving.thresholds(), 1, 1 + halvings):
             found = self.filled(middle, most)
-            best, low, high = (best, middle, high) if found is None else (found, low, middle)
+            halving.learn(middle, np.inf if found is None else -np.inf)
+            best = found or best
         return best
 
     def filled(self, target: float, most: int) -> list[Cut] | None:

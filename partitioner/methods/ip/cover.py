@@ -29,6 +29,7 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.halving import Halving
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
 from partitioner.methods.ip.cover_steps import Ways, enumerate_ways, steps_of
@@ -273,19 +274,19 @@ class Covering:
         found
             Function called with the bound after every threshold.
         """
-        high = threshold = (1 - max(gap, EFFORT.finest)) * value
-        while self.bound < threshold < np.inf:
-            refutation = self._refutation(threshold)
+        halving = Halving(self.bound, (1 - max(gap, EFFORT.finest)) * value)
+        for threshold in halving.thresholds():
+            refutation = self._refutation(threshold) if threshold < np.inf else None
             if refutation is None:
                 return
             ratio = refutation.run(stop)
             self._learn(refutation, ratio)
             found(self.bound)
+            halving.bound = self.bound
             if ratio <= SURE:
-                high = threshold
-            if high - self.bound <= EFFORT.close * high or stop():
+                halving.high = threshold
+            if halving.high - self.bound <= EFFORT.close * halving.high or stop():
                 return
-            threshold = (self.bound + high) / 2
 
     def _refutation(self, threshold: float) -> Refutation | None:
         """Return a refutation with about this threshold; None if the states are too many.
