@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,19 +18,18 @@ from partitioner.methods.ip.solve import within
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.greedy import file_order, fill
+from partitioner.methods.latency.integer_program import LatencyProgram, formulate
 from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.program.formulate import formulate
-from partitioner.methods.latency.program.scheduling import ScheduleTask
 from partitioner.methods.latency.search import LatencySearch
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import places_of
 from partitioner.methods.solvers.backends.backend import Capability
-from partitioner.methods.solvers.backends.catalogue import BACKENDS, candidates, pick
+from partitioner.methods.solvers.backends.catalogue import candidates, pick
 from partitioner.methods.solvers.portfolio import EFFORT as PORTFOLIO
-from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, Statement
+from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio
 from partitioner.methods.solvers.search import Search
 from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import SampleProblem
@@ -46,17 +45,15 @@ class LayoutSearch(Search[SubgraphLayout]):
         """Return the latency; infinity if the layout breaks a rule."""
         return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
 
-    def task(self) -> ScheduleTask:
-        """Return the task of finding a layout with a latency of at most `target`."""
-        return ScheduleTask(self.problem, self.target, self.bound, self.best)
+    def task(self) -> LatencyProgram:
+        """Return the integer program of the layouts with a latency of at most `target`."""
+        return formulate(self.problem, self.target, self.bound)
 
     def found(self, stop_reason: str) -> Outcome:
         """Return the outcome with the best layout, its latency and the bound."""
         return outcome_of(self.problem, self.best, self.value, self.bound, stop_reason)
 
 
-CPSAT = "cpsat"
-SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
 LOCAL = "local search"
 
 
@@ -152,7 +149,8 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
         for layout in _annealed(search, annealing, np.inf):
             search.offer(layout)
         return
-    backends, note = _backends(search)
+    chosen, note = pick(settings.backend, search.task().program)
+    backends = list(chosen)
     search.notes += [note] if note else []
     if settings.deterministic:
         _in_turns(search, annealing, backends)
@@ -200,17 +198,6 @@ def _take(search: LayoutSearch, annealing: LatencySearch) -> None:
         search.offer(annealing.layout)
 
 
-def _backends(search: LayoutSearch) -> tuple[list[Capability], str]:
-    """Return the solvers and a note; for backend ``"auto"`` CP-SAT with a model of its own is added."""
-    name = search.settings.backend
-    scheduler = replace(BACKENDS[CPSAT], place=SCHEDULER)
-    if name == CPSAT:
-        return [scheduler], ""
-    chosen, note = pick(name, formulate(search.problem, search.target, search.bound).program)
-    if name != "auto" or chosen[0].parallel:
-        return list(chosen), note
-    return [chosen[0], scheduler], f"backend {chosen[0].name} and cpsat{note[note.find(':') :]}"
-
-
-def _stated(task: ScheduleTask, backend: Capability) -> Statement:
-    return task if backend.name == CPSAT else formulate(task.problem, task.cutoff, task.bound)
+def _stated(program: LatencyProgram, backend: Capability) -> LatencyProgram:
+    """Return the program, which is the same for all solvers."""
+    return program

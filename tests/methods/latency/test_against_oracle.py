@@ -1,4 +1,4 @@
-"""The integer program, CP-SAT and all placements agree on the least latency, and no bound exceeds it."""
+"""The integer program and all placements agree on the least latency, and no bound exceeds it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.methods.latency.bounds.bound import bound_of
+from partitioner.methods.latency.integer_program import formulate
 from partitioner.methods.latency.layout import SubgraphLayout
-from partitioner.methods.latency.program.formulate import formulate
-from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
-from partitioner.methods.solvers.backends.scip import solve_scip
+from partitioner.methods.solvers.backends.mathopt import solve_scip
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
@@ -33,28 +32,20 @@ def by_program(problem: SampleProblem, cutoff: float = np.inf) -> tuple[Subgraph
     return found, answer.bound * form.unit
 
 
-def by_schedule(problem: SampleProblem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
-    """The layout that CP-SAT finds, and its bound."""
-    answer = solve_schedule(ScheduleTask(problem, cutoff), LIMITS, lambda layout, bound: None)
-    assert answer.stop in ("optimal", "infeasible")
-    return answer.values, answer.bound
-
-
 def check(graph: Graph, devices: Devices, subgraphs: int, where: str) -> bool:
-    """Hold both searches and the bound to the exhaustive optimum; is there one?"""
+    """Hold the program and the bound to the exhaustive optimum; is there one?"""
     best = best_latency(graph, devices, subgraphs)
     problem = contract_to(
         SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs)
     )
     assert bound_of(problem, Settings()) <= best * (1 + 1e-9), where
-    for solve in (by_program, by_schedule):
-        layout, bound = solve(problem)
-        value = np.inf if layout is None else latency(graph, devices, problem, layout)
-        assert value == pytest.approx(best, rel=1e-5, abs=1e-9), where
-        assert bound <= best * (1 + 1e-5) + 1e-9, where
-        if 0 < best < np.inf:
-            assert solve(problem, best * (1 + 1e-4))[0] is not None, where
-            assert solve(problem, best * (1 - 1e-3))[0] is None, where
+    layout, bound = by_program(problem)
+    value = np.inf if layout is None else latency(graph, devices, problem, layout)
+    assert value == pytest.approx(best, rel=1e-5, abs=1e-9), where
+    assert bound <= best * (1 + 1e-5) + 1e-9, where
+    if 0 < best < np.inf:
+        assert by_program(problem, best * (1 + 1e-4))[0] is not None, where
+        assert by_program(problem, best * (1 - 1e-3))[0] is None, where
     return bool(np.isfinite(best))
 
 

@@ -12,10 +12,11 @@ from partitioner import DeviceKind, Devices, Graph, load
 from partitioner.methods.latency.bounds import bound as latency_bound
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.bounds.flow import EFFORT, flow_for, heaviest_path, spine_along
+from partitioner.methods.latency.integer_program import formulate
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
+from partitioner.methods.solvers.backends.mathopt import solve_scip
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
@@ -35,7 +36,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("seeds", [range(3, 8), slow(range(24))])
 def test_bounds_on_graphs_that_are_nearly_series(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None exceeds the optimum that CP-SAT proves; many reach it, where the longest path rarely does.
+    """None exceeds the optimum that SCIP proves; many reach it, where the longest path rarely does.
 
     Nor does one for which every block has too many nodes to look into.
     """
@@ -45,9 +46,10 @@ def test_bounds_on_graphs_that_are_nearly_series(seeds: range, monkeypatch: pyte
         problem = contract_to(
             SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2)
         )
-        answer = solve_schedule(ScheduleTask(problem, np.inf), SolverLimits(10.0), lambda layout, bound: None)
+        form = formulate(problem)
+        answer = solve_scip(form.program, SolverLimits(10.0), lambda values, bound: None)
         if answer.stop == "optimal" and answer.values is not None:
-            value = latency(graph, devices, problem, answer.values)
+            value = latency(graph, devices, problem, form.solution(answer.values))
             bound = bound_of(problem, Settings())
             assert bound <= value * (1 + 1e-9), f"seed {seed}"
             compared += 1

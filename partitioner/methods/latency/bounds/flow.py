@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.latency.program.seats import Mask
+from partitioner.methods.latency.seats import Mask
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import SampleProblem

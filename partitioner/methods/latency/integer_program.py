@@ -1,4 +1,4 @@
-"""The integer program for latency, and the layout that a solver's values describe."""
+"""The integer program for latency (paper, Figures 5 and 6), and the layout that a solution describes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.communication import joint_terms
 from partitioner.methods.ip.formulate import ABSENT, terms
 from partitioner.methods.latency.layout import SubgraphLayout
-from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
+from partitioner.methods.latency.seats import Mask, Seats, heads_and_tails, seats_of
+from partitioner.methods.loads import joint_terms
 from partitioner.methods.solvers.program import Builder, Program
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.variants import SampleProblem

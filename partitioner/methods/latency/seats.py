@@ -48,14 +48,6 @@ class Seats:
         """Return the layout in which node v is at ``seat[v]``."""
         return SubgraphLayout(self.device[seat], self.slot[seat])
 
-    def of(self, problem: SampleProblem, layout: SubgraphLayout) -> Ints:
-        """Return the seat of every node in a layout, -1 if there is none, shape (n,)."""
-        paid = self.pays[None, :]
-        fits = self.device == layout.place[:, None]
-        fits &= ~paid | (self.slot == layout.slot[:, None])
-        fits &= ~paid | (self.backward == problem.backward[:, None])
-        return np.where(fits.any(axis=1), fits.argmax(axis=1), -1)
-
 
 def seats_of(problem: SampleProblem, cutoff: float = np.inf) -> Seats:
     """Return all seats, and which node may be at which so that the value is at most `cutoff`.
