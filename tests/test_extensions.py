@@ -36,7 +36,7 @@ from partitioner.extensions import (
     registered,
     unregister,
 )
-from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.baselines.trivial import solve_single
 from partitioner.methods.registry import METHODS
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.planning.objectives import THROUGHPUT
@@ -49,14 +49,14 @@ INFO = MethodInfo(
 )
 BACKEND = Capability("through", "through_solver:solve", ("ortools",), "install ortools")
 THROUGH = """
-from partitioner.methods.solvers.backends.highs import solve_highs
+from partitioner.methods.solvers.backends.mathopt import solve_highs
 
 def solve(program, limits, tell):
     return solve_highs(program, limits, tell)
 """
 ACME = """
 from partitioner.extensions import MethodInfo, Outcome
-from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.baselines.trivial import solve_single
 
 ONE = MethodInfo("one", solve_single, ("throughput",), ("chain",), ("numpy",), "one device", may_miss=True)
 TWO = "no record"
@@ -94,7 +94,7 @@ def test_a_registered_method_is_a_method_like_any_other(capsys: Captured) -> Non
         assert (plan.value, plan.method, plan.backend) == (6.0, "mine", "numpy")
         assert main(["methods", "mine", "--format", "json"]) == 0
         (record,) = json.loads(capsys.readouterr().out)
-        assert record["place"] == "partitioner.methods.baselines.single_device:solve_single"
+        assert record["place"] == "partitioner.methods.baselines.trivial:solve_single"
     with pytest.raises(OptionError, match="method = 'mine': must be one of auto, dp"):
         solve(GRAPH, DEVICES, method="mine")
 

@@ -23,10 +23,6 @@ MOST_LINES = 500  # of a file: one concept each, as long as the concept needs
 FEWEST_LINES = 60  # of a file that a single other one imports
 DEEPEST = 3  # folders below the package
 ONE_A_FILE = ("partitioner.exports.", "partitioner.schedule.kinds.")  # listed in a registry, one a file
-SMALL = {  # to become sections of their importers: an entry that is no longer needed fails
-    "partitioner.methods.baselines.single_device",
-    "partitioner.methods.solvers.backends.highs",
-}
 MOST_ARGUMENTS = 8  # of a kernel: arrays that belong together are a record
 MOST_CODE, MOST_KERNEL_CODE = 60, 200  # lines of a function, and of a kernel, without comments and docstrings
 ORDER = (
@@ -256,7 +252,7 @@ def test_small_files_have_several_importers(trees: Trees) -> None:
         lines[name] = len((file if file.exists() else package).read_text(encoding="utf-8").splitlines())
     small = {name for name in small_with_one_importer(trees, lines) if not name.startswith(ONE_A_FILE)}
     packages = {name for name in small if (ROOT.parent.joinpath(*name.split("."))).is_dir()}
-    assert small - packages == SMALL
+    assert small - packages == set()
 
 
 Check = Callable[[Trees], Any]

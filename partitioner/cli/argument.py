@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from partitioner.base.errors import OptionError
-from partitioner.base.sizes import byte_count
-from partitioner.base.units import MS_PER_SECOND
+from partitioner.base.units import MS_PER_SECOND, byte_count
 
 T = TypeVar("T")
 

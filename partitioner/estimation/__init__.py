@@ -1,7 +1,6 @@
 """Times and memory from measurements (Celeritas, FastT), and times by a roofline of named devices."""
 
 from partitioner.estimation.batches import predict_memory, predict_time
-from partitioner.estimation.deviation import relative_deviation
 from partitioner.estimation.device_operations import (
     COLLECTIVES,
     AttentionScores,
@@ -13,6 +12,7 @@ from partitioner.estimation.device_operations import (
 )
 from partitioner.estimation.device_time import curve_note, operation_time
 from partitioner.estimation.links import LinkFit, fit_link, fit_transfers
+from partitioner.estimation.measured import relative_deviation
 from partitioner.estimation.measured_tables import Measured, read_operation_tables
 from partitioner.estimation.named_devices import DEVICES, NamedDevice, named_device, read_device
 from partitioner.estimation.operations import OperationTimes, is_stable, operation_times

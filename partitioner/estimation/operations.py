@@ -10,8 +10,7 @@ import numpy as np
 
 from partitioner.base.argument_types import require_items, require_type
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.estimation.deviation import relative_deviation
-from partitioner.estimation.measured import flaw, measured
+from partitioner.estimation.measured import flaw, measured, relative_deviation
 from partitioner.workload.graph import Floats
 
 Run = tuple[Hashable, str, float]

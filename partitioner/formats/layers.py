@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.base.sizes import byte_count
+from partitioner.base.units import byte_count
 from partitioner.formats.record import Record, RuleBrokenError, amount, listing, mapping, text, texts
 from partitioner.workload.extras import TIME_UNITS
 from partitioner.workload.graph import Graph

@@ -9,7 +9,7 @@ from typing import Any
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, nearest, shown
 from partitioner.base.files import path_name
-from partitioner.base.sizes import byte_count
+from partitioner.base.units import byte_count
 from partitioner.formats.devices_in_place import changed
 from partitioner.formats.file_formats import FileFormat, recognised
 from partitioner.formats.msr import workload_of

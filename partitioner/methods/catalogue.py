@@ -136,7 +136,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "single_device",
-        "partitioner.methods.baselines.single_device:solve_single",
+        "partitioner.methods.baselines.trivial:solve_single",
         ("throughput", "gpipe"),
         ("chain", "convex", "free"),
         ("numpy",),
@@ -145,7 +145,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "random",
-        "partitioner.methods.baselines.random_split:solve_random",
+        "partitioner.methods.baselines.trivial:solve_random",
         ("throughput", "gpipe"),
         ("chain", "convex", "free"),
         ("numba",),

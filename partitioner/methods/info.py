@@ -22,7 +22,7 @@ def types_taken(method: Callable[..., Any]) -> tuple[type[Problem], ...]:
 
     Examples
     --------
-    >>> from partitioner.methods.baselines.single_device import solve_single
+    >>> from partitioner.methods.baselines.trivial import solve_single
     >>> types_taken(solve_single)
     (<class 'partitioner.problem.problem.Problem'>,)
     """

@@ -8,10 +8,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.problem.arrays import Ints, Rows, rows_of
+from partitioner.problem.arrays import Bools, Ints, Rows, rows_of
 from partitioner.problem.problem import Nets
-from partitioner.problem.tensors import has_one_output
 from partitioner.workload.graph import Floats, Graph
+
+
+def has_one_output(graph: Graph) -> Bools:
+    """Return for each node, shape (N,), whether its outgoing edges carry one tensor.
+
+    They do if all of them cost the same; else each edge carries a tensor of its own (paper, Appendix E.1).
+
+    Examples
+    --------
+    >>> fork = Graph.from_arrays({"gpu": [1.0] * 4}, [(0, 1), (0, 2), (1, 3), (1, 2)], [1.0, 1.0, 1.0, 2.0])
+    >>> has_one_output(fork).tolist()
+    [True, False, False, False]
+    """
+    source = graph.edges[:, 0]
+    least, most = np.full(len(graph), np.inf), np.full(len(graph), -np.inf)
+    np.minimum.at(least, source, graph.cost)
+    np.maximum.at(most, source, graph.cost)
+    return np.asarray(least == most)
+
 
 NONE = np.zeros(0, dtype=np.int64)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
-from partitioner.problem.tensors import has_one_output
+from partitioner.problem.nets import has_one_output
 from partitioner.problem.useful_devices import first_of_kinds, useful_devices
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph

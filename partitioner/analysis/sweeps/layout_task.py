@@ -15,7 +15,7 @@ from partitioner.analysis.sweeps.row import FEASIBLE, KEY_LENGTH, LAYOUT, OPTIMA
 from partitioner.analysis.sweeps.task import SweepTask
 from partitioner.base.errors import OptionError
 from partitioner.base.files import read_json
-from partitioner.base.sizes import byte_count
+from partitioner.base.units import byte_count
 from partitioner.estimation.named_devices import SUFFIX, named_device
 from partitioner.evaluation.text.figures import relative_gap
 from partitioner.formats.llm.layout_options import LAYOUT_OPTIONS, LayoutOptions, numbers_of, parallelism_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from partitioner.base.argument_types import is_count, is_one_of
 from partitioner.base.errors import OptionError, one_of, shown
-from partitioner.base.sizes import byte_count
+from partitioner.base.units import byte_count
 from partitioner.evaluation.text.figures import given_amount
 from partitioner.formats.devices_in_place import changed
 from partitioner.workload.device_validation import LARGEST, MAX_COUNT, is_amount

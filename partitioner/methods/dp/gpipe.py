@@ -29,9 +29,9 @@ from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
 from partitioner.methods.dp.pipeline_tables import state_bytes
-from partitioner.methods.limits import is_hopeless
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Part, Progress, Settings, meets, no_split
+from partitioner.methods.rules import is_hopeless
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 

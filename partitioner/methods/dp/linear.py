@@ -17,8 +17,8 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import chain
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.bracket import Bracket, ChainSearch, Spent, TableBracket
-from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
+from partitioner.methods.dp.turned import with_merged_kinds
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.problem.arrays import Ints

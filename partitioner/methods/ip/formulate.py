@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.communication import joint_terms
-from partitioner.methods.ip.task import Mask, Task
+from partitioner.methods.ip.splits import Mask, Task
+from partitioner.methods.loads import joint_terms
 from partitioner.methods.method import Part
 from partitioner.methods.places import parts_on
 from partitioner.methods.solvers.program import Builder, Program

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.baselines.trivial import solve_single
 from partitioner.methods.bounds.cyclic import least_cyclic
 from partitioner.methods.bounds.least_part import least_part
 from partitioner.methods.bounds.relaxation import Relaxation, relax
@@ -21,11 +21,10 @@ from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.descent import Descent, descend
 from partitioner.methods.ip.formulate import PlacementProgram, formulate
-from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.task import Task
+from partitioner.methods.ip.splits import SplitSearch, Task
 from partitioner.methods.ip.turns import Turns
-from partitioner.methods.limits import is_hopeless
 from partitioner.methods.method import Method, Outcome, Part, Settings, no_split, part_numbers
+from partitioner.methods.rules import is_hopeless
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import candidates, pick
 from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_worth_while, slots_of

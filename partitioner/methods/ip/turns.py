@@ -18,8 +18,7 @@ from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import EFFORT as ANNEALING
 from partitioner.methods.local_search.rounds import LocalSearch, PartLayout
-from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
-from partitioner.methods.solvers.messages import Job, News
+from partitioner.methods.solvers.backends.backend import Answer, Capability, Job, News, SolverLimits
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
 from partitioner.methods.solvers.portfolio import EFFORT as PORTFOLIO
 from partitioner.methods.solvers.portfolio import Statement, unscaled

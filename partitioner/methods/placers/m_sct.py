@@ -21,10 +21,9 @@ from partitioner.methods.placers.method import as_method
 from partitioner.methods.placers.queues import place_by_events
 from partitioner.methods.placers.ranks import largest_time, largest_transfer
 from partitioner.methods.placers.task_arrays import NOWHERE
-from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, apart, guarded
+from partitioner.methods.solvers.backends.backend import Answer, Job, SolverLimits, apart, guarded
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
-from partitioner.methods.solvers.backends.highs import solve_highs
-from partitioner.methods.solvers.messages import Job
+from partitioner.methods.solvers.backends.mathopt import solve_highs
 from partitioner.methods.solvers.program import Builder, Program
 from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.arrays import Floats, Ints

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
-from partitioner.methods.solvers.messages import Job
+from partitioner.methods.solvers.backends.backend import Answer, Capability, Job, SolverLimits
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
 from partitioner.methods.solvers.search import MARGIN, PRECISION, Search
 from partitioner.methods.solvers.worker_pool import Event, Worker, WorkerPool

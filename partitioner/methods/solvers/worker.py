@@ -17,8 +17,7 @@ import threading
 from typing import IO, Any
 
 from partitioner.methods.imported import imported
-from partitioner.methods.solvers.backends.backend import Answer, Solver, end_all, guarded
-from partitioner.methods.solvers.messages import Job, News
+from partitioner.methods.solvers.backends.backend import Answer, Job, News, Solver, end_all, guarded
 
 
 def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:

@@ -22,8 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
-from partitioner.methods.solvers.backends.backend import Answer
-from partitioner.methods.solvers.messages import Job, News
+from partitioner.methods.solvers.backends.backend import Answer, Job, News
 
 GRACE = 0.3  # seconds for a worker to end by itself, with the programs that it runs and their files
 PATIENCE = 2.0  # seconds to wait for all threads to notice that their processes have ended

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.communication import joint_terms
 from partitioner.methods.dp.lattice import ideal_lattice
-from partitioner.methods.loads import part_loads
+from partitioner.methods.loads import joint_terms, part_loads
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints

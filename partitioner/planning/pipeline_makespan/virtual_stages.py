@@ -13,8 +13,7 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution
 from partitioner.methods.method import meets
-from partitioner.methods.virtual_stages.borders import BorderDescent, StageBorders, fitted
-from partitioner.methods.virtual_stages.estimates import StageEstimates
+from partitioner.methods.virtual_stages.borders import BorderDescent, StageBorders, StageEstimates, fitted
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import THROUGHPUT
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking, Simulated

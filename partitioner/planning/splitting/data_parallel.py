@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.base.argument_types import is_count, require_type
 from partitioner.base.errors import OptionError, shown
-from partitioner.planning.splitting.names import unused
+from partitioner.planning.splitting.dimension import unused
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.device_validation import LARGEST, MAX_COUNT
 from partitioner.workload.graph import Floats, Graph, Ints, NodeId

@@ -13,8 +13,7 @@ from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, shown
 from partitioner.methods.placers.dpos_draft import CONCATENATE, PART, SPLIT, Draft, Share
 from partitioner.planning.solve import solve
-from partitioner.planning.splitting.dimension import Dimension
-from partitioner.planning.splitting.names import names_of
+from partitioner.planning.splitting.dimension import Dimension, names_of
 from partitioner.planning.splitting.start import Dimensions, checked, start_of, tasks_at
 from partitioner.results.plan import Plan
 from partitioner.workload.array_input import MEMORY_PARTS

@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass
 from partitioner.base.argument_types import require_callable
 from partitioner.base.errors import PartitionerError
 from partitioner.methods.method import COMPILING, Progress
-from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
-from partitioner.methods.solvers.messages import Job
+from partitioner.methods.solvers.backends.backend import Answer, Job, SolverLimits
 from partitioner.methods.solvers.worker_pool import Event, Worker, WorkerPool
 from partitioner.planning.options import check_values, cores_for
 from partitioner.planning.warm_up.calls import small_calls

@@ -11,8 +11,7 @@ from partitioner.schedule.kinds.kind import require_pairs
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.table import Table
 from partitioner.workload.graph import Ints
-from partitioner.workload.virtual_stages.row import Row
-from partitioner.workload.virtual_stages.schedules import VirtualSchedule
+from partitioner.workload.virtual_stages.schedules import Row, VirtualSchedule
 
 
 def table_of_rows(name: str, schedule: VirtualSchedule, passes: Passes, microbatches: int) -> Table:

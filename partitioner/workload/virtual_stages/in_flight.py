@@ -8,8 +8,7 @@ import numpy as np
 
 from partitioner.workload.directions import BACKWARD, FORWARD, WEIGHT
 from partitioner.workload.graph import Ints
-from partitioner.workload.virtual_stages.row import Row
-from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.virtual_stages.schedules import VIRTUAL, Row
 
 ROUNDS = 4  # after this number of rounds more than there are chunks, what a device holds repeats
 

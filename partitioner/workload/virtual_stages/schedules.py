@@ -5,15 +5,51 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
-from partitioner.workload.directions import BACKWARD, FORWARD, INPUT, WEIGHT
+from partitioner.workload.directions import BACKWARD, DIRECTIONS, FORWARD, INPUT, WEIGHT
 from partitioner.workload.graph import Ints
 from partitioner.workload.in_flight import SCHEDULES
-from partitioner.workload.virtual_stages.row import Row, row_of
+
+
+class Row(NamedTuple):
+    """The passes of a device in the order in which they run; each array has shape (passes,).
+
+    Parameters
+    ----------
+    chunk
+        Which of the device's stages each pass is of, from 0 in the order of the stages.
+    direction
+        A position in :data:`partitioner.workload.directions.DIRECTIONS`.
+    microbatch
+        The microbatch, from 0.
+    """
+
+    chunk: Ints
+    direction: Ints
+    microbatch: Ints
+
+    def cells(self) -> list[str]:
+        """Return a text for each pass: chunk, direction, microbatch.
+
+        Examples
+        --------
+        >>> row_of([(0, "F", 0), (1, "F", 0)]).cells()
+        ['0F0', '1F0']
+        """
+        parts = zip(self.chunk.tolist(), self.direction.tolist(), self.microbatch.tolist(), strict=True)
+        return [f"{chunk}{DIRECTIONS[direction]}{microbatch}" for chunk, direction, microbatch in parts]
+
+
+def row_of(passes: list[tuple[int, str, int]]) -> Row:
+    """Return the row of passes given as chunk, letter of the direction, and microbatch."""
+    found = [(chunk, DIRECTIONS.index(letter), microbatch) for chunk, letter, microbatch in passes]
+    return Row(*np.array(found, dtype=np.int64).reshape(-1, 3).T)
+
 
 # The order of passes where device i has stages i and 2 p - 1 - i: ZB-V and DualPipeV.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.baselines.trivial import solve_single
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.ip.cover import Covering
 from partitioner.methods.method import Settings

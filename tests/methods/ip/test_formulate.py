@@ -9,7 +9,7 @@ from partitioner import Devices, Graph
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.formulate import formulate
-from partitioner.methods.ip.task import Task
+from partitioner.methods.ip.splits import Task
 from partitioner.methods.loads import value_of
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys

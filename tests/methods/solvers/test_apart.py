@@ -18,8 +18,8 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.ip.cover import Covering
 from partitioner.methods.method import Settings
 from partitioner.methods.placers import m_sct
-from partitioner.methods.solvers.backends import highs
 from partitioner.methods.solvers.backends.backend import apart
+from partitioner.methods.solvers.backends.mathopt import solve_highs
 from partitioner.methods.solvers.program import Builder
 from tests.methods.ip.cases import hard_graph, problem_of
 
@@ -85,7 +85,7 @@ def test_the_covering_bound_solves_apart(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_favourite_children_are_found_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[bool] = []
-    solve = highs.solve_highs
+    solve = solve_highs
 
     def watched(*words: Any) -> Any:
         where.append(in_main_thread())

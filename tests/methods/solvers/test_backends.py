@@ -10,7 +10,7 @@ import pytest
 from partitioner import BackendUnavailable, Devices, Graph
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.formulate import formulate
-from partitioner.methods.ip.task import Task
+from partitioner.methods.ip.splits import Task
 from partitioner.methods.solvers.backends import catalogue
 from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, pick

@@ -17,19 +17,17 @@ import pytest
 
 from partitioner import BackendUnavailable, Devices, Graph, NoPlanFound, Plan, Progress, evaluate, solve
 from partitioner.base.clock import Clock
-from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.baselines.trivial import solve_single
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.ip import solve as ip
 from partitioner.methods.ip import solve as solving
 from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.solve import solve_ip
-from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.task import Task
+from partitioner.methods.ip.splits import SplitSearch, Task
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
+from partitioner.methods.solvers.backends.backend import Answer, Capability, Job, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
-from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
 from tests.methods.ip.backends import EACH_BACKEND
 from tests.methods.ip.cases import hard_graph, misbehaving, problem_of
@@ -175,8 +173,8 @@ def test_an_orphaned_worker_leaves() -> None:
         "from partitioner.methods.solvers.backends.catalogue import BACKENDS\n"
         "from partitioner.methods.solvers.worker_pool import WorkerPool\n"
         "from partitioner.methods.ip.formulate import formulate\n"
-        "from partitioner.methods.solvers.messages import Job\n"
-        "from partitioner.methods.ip.task import Task\n"
+        "from partitioner.methods.solvers.backends.backend import Job\n"
+        "from partitioner.methods.ip.splits import Task\n"
         "from tests.methods.ip.cases import hard_graph, problem_of\n"
         "problem = problem_of(hard_graph(), Devices.accelerated(4))\n"
         "program = formulate(Task(problem, np.inf, 0.0)).program\n"

@@ -22,8 +22,7 @@ import psutil
 import pytest
 
 from partitioner import Devices, solve
-from partitioner.methods.solvers.backends.backend import SolverLimits
-from partitioner.methods.solvers.messages import Job
+from partitioner.methods.solvers.backends.backend import Job, SolverLimits
 from partitioner.methods.solvers.worker_pool import PATIENCE, Worker, WorkerPool
 from tests.methods.ip.cases import hard_graph
 from tests.methods.slow_parameters import slow

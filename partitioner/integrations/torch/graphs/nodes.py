@@ -14,16 +14,17 @@ from partitioner.estimation.optimizer import optimizer_bytes_of
 from partitioner.integrations.torch.graphs.edges import edges_of, edges_of_inputs, edges_of_strided, exchanged
 from partitioner.integrations.torch.graphs.grouping import Classes, OperationGroup, colour_classes
 from partitioner.integrations.torch.graphs.memory import (
+    Tensors,
     distinct,
     held,
     holders,
     loose,
     parameter_gradients,
     shared,
+    stash,
     workspace,
 )
 from partitioner.integrations.torch.graphs.operation import Capture, Source
-from partitioner.integrations.torch.graphs.stash import Tensors, stash
 from partitioner.integrations.torch.graphs.times import estimated, with_measured
 from partitioner.workload.extras import INPUTS_ALONE, LOOSE, SHARED, STRIDED, Extras, ties_field
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable
-from partitioner.methods.baselines.graph_partitioning.method import Partitioner
-from partitioner.methods.baselines.graph_partitioning.weighted import Weighted, run
+from partitioner.methods.baselines.graph_partitioning.method import Partitioner, Weighted, run
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Ints
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from partitioner.base.errors import BackendUnavailable
-from partitioner.methods.baselines.graph_partitioning.method import Partitioner
-from partitioner.methods.baselines.graph_partitioning.weighted import Ended, Weighted, run
+from partitioner.methods.baselines.graph_partitioning.method import Ended, Partitioner, Weighted, run
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Ints
 

@@ -1,4 +1,4 @@
-"""The types of a backend: the limits and the answer of a solve, and the record of a solver."""
+"""The types of a backend: the limits, messages and answer of a solve, and the record of a solver."""
 
 from __future__ import annotations
 
@@ -191,3 +191,20 @@ class Capability:
     streams: bool = False
     parallel: bool = False
     licence: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A solve: the solver as ``"module:function"``, its program or other payload, and its limits."""
+
+    solver: str
+    payload: Any
+    limits: SolverLimits
+
+
+@dataclass(frozen=True, eq=False)
+class News:
+    """A message of a solver that still runs: a better solution, a bound, or both."""
+
+    values: Any
+    bound: float

@@ -28,8 +28,8 @@ _BACKENDS = (
         parallel=True,
         licence=f"{_HERE}.gurobi:largest",
     ),
-    Capability("scip", f"{_HERE}.scip:solve_scip", ("ortools",), _ORTOOLS, streams=True),
-    Capability("highs", f"{_HERE}.highs:solve_highs", ("ortools",), _ORTOOLS),
+    Capability("scip", f"{_HERE}.mathopt:solve_scip", ("ortools",), _ORTOOLS, streams=True),
+    Capability("highs", f"{_HERE}.mathopt:solve_highs", ("ortools",), _ORTOOLS),
     Capability("cpsat", f"{_HERE}.cpsat:solve_cpsat", ("ortools",), _ORTOOLS, streams=True),
     Capability("cbc", f"{_HERE}.cbc:solve_cbc", ("pulp",), "install pulp"),
 )

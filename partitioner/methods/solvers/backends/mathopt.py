@@ -1,7 +1,8 @@
-"""Solvers called through MathOpt of OR-Tools: the arrays become its model, its result an answer."""
+"""HiGHS and SCIP, called through MathOpt of OR-Tools: arrays become its model, its result an answer."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -19,6 +20,49 @@ _STOPS = {
     mathopt.TerminationReason.FEASIBLE: "time_limit",
     mathopt.TerminationReason.NO_SOLUTION_FOUND: "time_limit",
 }
+
+_ROW = re.compile(r"^ ?\w? +\d+ +\d+ +\d+ +[\d.]+% +(?P<bound>[-\d.e+]+) ")  # of HiGHS's log
+COLUMN = 14  # of the table in SCIP's log
+
+
+def solve_highs(program: Program, limits: SolverLimits, report: Tell) -> Answer:
+    """Solve a program with HiGHS on one core."""
+    return solve(program, limits, report, mathopt.SolverType.HIGHS, highs_bound)
+
+
+def solve_scip(program: Program, limits: SolverLimits, report: Tell) -> Answer:
+    """Solve a program with SCIP on one core."""
+    return solve(program, limits, report, mathopt.SolverType.GSCIP, scip_bound, streams=True)
+
+
+def highs_bound(line: str) -> float | None:
+    """Return the dual bound in a line of HiGHS's log; None if the line states none.
+
+    Examples
+    --------
+    >>> highs_bound(" L       0       0         0   0.00%   0.9958      0.9959     0.00%   9   4   124  0.8s")
+    0.9958
+    >>> highs_bound("Presolving model")
+    """
+    match = _ROW.match(line)
+    return float(match["bound"]) if match else None
+
+
+def scip_bound(line: str) -> float | None:
+    """Return the dual bound in a line of SCIP's log; None if the line states none.
+
+    Examples
+    --------
+    >>> line = "0.4s| 1 | 0 |160 | - | 13M | 0 |11 |15 |15 | 0 | 0 | 8 | 0 | 9.95e-01 | -- | Inf | unknown"
+    >>> scip_bound(line)
+    0.995
+    >>> scip_bound("presolving:")
+    """
+    cells = line.split("|")
+    try:
+        return float(cells[COLUMN])
+    except (IndexError, ValueError):
+        return None
 
 
 def solve(

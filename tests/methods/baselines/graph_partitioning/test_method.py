@@ -23,16 +23,16 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.baselines.graph_partitioning import metis, scotch
-from partitioner.methods.baselines.graph_partitioning.method import Partition
-from partitioner.methods.baselines.graph_partitioning.scotch import as_grf, read_map
-from partitioner.methods.baselines.graph_partitioning.weighted import (
+from partitioner.methods.baselines.graph_partitioning.method import (
     TOTAL,
     Ended,
+    Partition,
     Weighted,
     of_nets,
     of_tasks,
     weighted,
 )
+from partitioner.methods.baselines.graph_partitioning.scotch import as_grf, read_map
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placing
 from partitioner.problem.contract import Goal, contract

@@ -1,4 +1,4 @@
-"""The baseline that every other method must beat: a split drawn at random."""
+"""The baselines that every other method must beat: everything on one device, and a split drawn at random."""
 
 from __future__ import annotations
 
@@ -11,6 +11,19 @@ from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PartsProblem
+
+
+def solve_single(problem: Problem, settings: Settings) -> Outcome:
+    """Find the best device that can hold and run the whole graph: method ``single_device``."""
+    bound = relax(problem).bound
+    everything = np.arange(problem.n)
+    fits = (problem.count > 0) & problem.allowed.all(axis=1) & (problem.size.sum() <= problem.memory)
+    choices = [[Part(int(kind), everything)] for kind in np.flatnonzero(fits)]
+    parts = min(choices, key=lambda parts: value_of(problem, parts), default=None)
+    value = np.inf if parts is None else value_of(problem, parts)
+    stop = "optimal" if value <= bound * (1 + 1e-12) else "heuristic"
+    return Outcome(problem, parts, value, min(bound, value), stop, infeasible=np.isinf(bound))
+
 
 DRAWS = 1000  # until a split fits; where memory is scarce few do
 

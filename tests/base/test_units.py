@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partitioner import OptionError
-from partitioner.base.sizes import byte_count
+from partitioner.base.units import byte_count
 
 
 @pytest.mark.parametrize(
