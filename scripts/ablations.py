@@ -160,6 +160,18 @@ FAMILIES = {
             for name in ("interleaved_1f1b", "zbv")
         ),
     ),
+    "rounds": Family(
+        STAGES,
+        tuple(
+            {
+                "objective": "throughput",
+                "schedule": "interleaved_1f1b",
+                "virtual_stages": count,
+                "microbatches": 8,
+            }
+            for count in (3, 4)
+        ),
+    ),
     "paths": Family(
         PATHS, tuple({"schedule": name, "microbatches": 8} for name in ("interleaved_1f1b", "zbv"))
     ),
@@ -243,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wins: dict[str, list[str]] = {name: [] for name in parts}
     for name, workload in workloads.items():
         for way in family.ways:
-            label = f"{name} {way.get('schedule', '')}".strip()
+            label = f"{name} {way.get('schedule', '')} {way.get('virtual_stages', '')}".strip()
             try:
                 run(workload, family, way, min(options.limit, WARM))  # compiles the kernels
             except pt.PartitionerError:  # there is no plan

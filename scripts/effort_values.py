@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from grids import markdown_grid
+from outside_bench.cases import task_graph_cases
 
 import partitioner as pt
 from partitioner.methods.bounds.relaxation import relax
@@ -106,6 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, pt.PartitionerError) as error:
         print(f"effort_values: {error}", file=sys.stderr)
         return BAD_INPUT
+    if options.benchmarks is not None:
+        workloads += [case.load() for case in list(task_graph_cases(options.benchmarks))[:: options.every]]
     for seed in range(options.random):
         with suppress(pt.WorkloadError):  # some nodes may run nowhere
             rng = np.random.default_rng([seed, options.nodes])
@@ -133,6 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--random", type=int, default=0, metavar="N", help="random graphs, too")
     parser.add_argument("--nodes", type=int, default=30, metavar="N", help="the most nodes of these")
     parser.add_argument("--devices", type=int, default=4, metavar="N", help="and the most devices")
+    parser.add_argument("--benchmarks", type=Path, metavar="FOLDER", help="task graphs, too")
+    parser.add_argument("--every", type=int, default=20, metavar="N", help="take each N-th of these")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), metavar="N")
     parser.add_argument("--fields", nargs="*", default=[], metavar="NAME", help="only these")
     parser.add_argument(

@@ -81,7 +81,7 @@ def progress(builder: Builder, c: Columns) -> None:
     time = c.problem.time.sum(axis=1)[c.seats.kind].T
     column, there = terms(c.x)
     latest = np.maximum(c.horizon - c.tail, 0.0)
-    done = builder.variables(c.problem.n, latest, np.minimum(c.head, latest))
+    done = builder.variables(c.problem.n, latest, np.minimum(c.head, latest), time=True)
     builder.at_most(done, c.latency)
     rows = builder.new_rows(c.problem.n, -np.inf, -c.tail)
     builder.add(rows, done, 1.0)
@@ -372,10 +372,10 @@ def _columns(builder: Builder, problem: SampleProblem, seats: Seats, horizon: fl
         into=_where(builder, reads),
         out=_where(builder, held[problem.nets.source]),
         need=_where(builder, _is_read(problem.successors, held)),
-        latency=builder.variables(problem.n, horizon, np.minimum(head, horizon)),
-        start=builder.variables(m, horizon),
-        finish=builder.variables(m, horizon),
-        total=builder.variables(1, horizon, min(bound * (1 - 1e-9), horizon)),
+        latency=builder.variables(problem.n, horizon, np.minimum(head, horizon), time=True),
+        start=builder.variables(m, horizon, time=True),
+        finish=builder.variables(m, horizon, time=True),
+        total=builder.variables(1, horizon, min(bound * (1 - 1e-9), horizon), time=True),
     )
 
 

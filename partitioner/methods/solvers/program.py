@@ -57,13 +57,15 @@ class Builder:
 
     columns: int = 0
     rows: int = 0
-    _variables: list[tuple[Floats, Floats, bool]] = field(default_factory=list)
+    _variables: list[tuple[Floats, Floats, bool, bool]] = field(default_factory=list)
     _bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
     _terms: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
 
-    def variables(self, count: int, upper: ArrayLike, lower: ArrayLike = 0.0, integer: bool = False) -> Ints:
-        """Add variables and return their columns, shape (count,)."""
-        self._variables.append((_each(lower, count), _each(upper, count), integer))
+    def variables(
+        self, count: int, upper: ArrayLike, lower: ArrayLike = 0.0, integer: bool = False, time: bool = False
+    ) -> Ints:
+        """Add variables and return their columns, shape (count,); `time` says whether they are times."""
+        self._variables.append((_each(lower, count), _each(upper, count), integer, time))
         self.columns += count
         return np.arange(self.columns - count, self.columns)
 
@@ -86,10 +88,11 @@ class Builder:
         self.add(rows, large.ravel(), -1.0)
 
     def program(self, objective: Ints) -> Program:
-        """Return the program that minimises the sum of the variables `objective`; the rest are `implied`."""
-        lower = np.concatenate([low for low, _, _ in self._variables])
-        upper = np.concatenate([up for _, up, _ in self._variables])
-        integer = np.concatenate([np.full(len(low), whole) for low, _, whole in self._variables])
+        """Return the program that minimises the sum of `objective`; all variables but times are `implied`."""
+        lower = np.concatenate([low for low, *_ in self._variables])
+        upper = np.concatenate([up for _, up, *_ in self._variables])
+        integer = np.concatenate([np.full(len(low), whole) for low, _, whole, _ in self._variables])
+        time = np.concatenate([np.full(len(low), time) for low, _, _, time in self._variables])
         cost = np.zeros(self.columns)
         cost[objective] = 1.0
         row, column, factor = (np.concatenate(each) for each in zip(*self._terms, strict=True))
@@ -101,7 +104,7 @@ class Builder:
             upper=upper,
             cost=cost,
             integer=integer,
-            implied=cost == 0,
+            implied=(cost == 0) & ~time,
             entry=rows_of(row, column, self.rows),
             factor=total[total != 0],
             row_lower=np.concatenate([low for low, _ in self._bounds]),

@@ -16,7 +16,7 @@ from partitioner.methods.latency.integer_program import formulate
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
-from partitioner.methods.solvers.backends.mathopt import solve_scip
+from partitioner.methods.solvers.backends.cpsat import solve_cpsat
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
@@ -34,9 +34,9 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("seeds", [range(3, 8), slow(range(24))])
+@pytest.mark.parametrize("seeds", [range(11, 16), slow(range(24))])
 def test_bounds_on_graphs_that_are_nearly_series(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None exceeds the optimum that SCIP proves; many reach it, where the longest path rarely does.
+    """None exceeds the optimum that CP-SAT proves; many reach it, where the longest path rarely does.
 
     Nor does one for which every block has too many nodes to look into.
     """
@@ -47,7 +47,7 @@ def test_bounds_on_graphs_that_are_nearly_series(seeds: range, monkeypatch: pyte
             SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2)
         )
         form = formulate(problem)
-        answer = solve_scip(form.program, SolverLimits(10.0), lambda values, bound: None)
+        answer = solve_cpsat(form.program, SolverLimits(10.0), lambda values, bound: None)
         if answer.stop == "optimal" and answer.values is not None:
             value = latency(graph, devices, problem, form.solution(answer.values))
             bound = bound_of(problem, Settings())

@@ -26,10 +26,10 @@ _STOPS = {
 def solve_cpsat(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with CP-SAT on one core; with two, its own portfolio does not work on the bound.
 
-    Every variable but those of the objective is treated as an integer; the objective's variables are
-    counted in units of one over the scale. Rounding only ever loosens a row: a solution of the program, its
-    objective rounded up, also solves the integer model. So the program's optimum is at least the model's
-    bound minus one unit for each variable of the objective.
+    Every implied variable is treated as an integer; the others count times in units of one over the scale.
+    Rounding only ever loosens a row: a solution of the program, its times rounded up, also solves the integer
+    model. So the program's optimum is at least the model's bound minus one unit for each variable of the
+    objective.
     """
     scale = _scale(program)
     model, variables = _fill(program, scale)
