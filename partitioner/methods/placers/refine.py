@@ -273,6 +273,11 @@ def anneal(
 class RefinementEffort:
     """How many moves are tried, and at which temperatures.
 
+    Measured at half and at twice each value on three workloads of `instances/` (bert3_operator,
+    inceptionv3 and gnmt_operator inference), one seed: the mean of the makespans rises by 0.5 % with half the
+    `moves` and changes by less than 0.2 % with any other field. `work` and `chunk` limit the time on larger
+    graphs, `long` comes into play on none of the three.
+
     Parameters
     ----------
     moves, work
