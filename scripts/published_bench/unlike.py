@@ -73,7 +73,8 @@ class ProfiledCosts(ModelCosts):
         held = np.array(model["parameters_per_layer_bytes"], dtype=np.float64)
         sent = np.array(model["activation_parameters_bytes"], dtype=np.float64) / layout.tensor
         nothing = np.zeros(len(times))
-        return LayerCosts(times / 3, 2 * times / 3, held, held, 2 * held, nothing, nothing, sent)
+        costs = (times / 3, 2 * times / 3, held, held, 2 * held, nothing, nothing, sent)
+        return LayerCosts(*costs, routed=nothing, updated=2 * held)
 
 
 def predicted(run: UnlikeRun, benchmarks: Path) -> float:

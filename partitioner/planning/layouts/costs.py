@@ -13,7 +13,7 @@ from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of, parallelism_of
 from partitioner.formats.llm.model import Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun, expert_parameters
-from partitioner.formats.llm.parallelism import one_share
+from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.workload.graph import Floats
 from partitioner.workload.layer import Layer
@@ -21,6 +21,7 @@ from partitioner.workload.layer import Layer
 PARAMETERS_DIVIDED = 3  # the ZeRO number from which replicas divide the parameters
 UPDATES_APART = 1_000_000_000  # samples between updates: their time is not in the layers
 FIELDS = ("forward", "backward", "parameters", "gradients", "optimizer", "activations", "workspace", "output")
+SUMMED = ("forward", "backward", "parameters", "gradients", "optimizer", "activations", "routed", "updated")
 
 
 class LayerCosts(NamedTuple):
@@ -36,6 +37,10 @@ class LayerCosts(NamedTuple):
         Bytes that it keeps of a microbatch, and those that it needs while it runs.
     output
         Bytes that it sends to the next layer.
+    routed
+        Bytes of those gradients that belong to experts which devices divide among them.
+    updated
+        Bytes of the parameters and gradients that the optimizer's step reads and writes here.
     """
 
     forward: Floats
@@ -46,6 +51,8 @@ class LayerCosts(NamedTuple):
     activations: Floats
     workspace: Floats
     output: Floats
+    routed: Floats
+    updated: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,31 +155,39 @@ class ModelCosts:
 
     def _divided(self, layout: ClusterLayout) -> LayerCosts:
         """Return the costs of all layers without ZeRO, with their states divided."""
-        whole, setting = self.layers(replace(layout, zero=0)), self._setting(layout)
-        routed = np.zeros(len(whole.gradients))
-        blocks = one_share(self.decoder, setting.parallelism).blocks
-        own = [expert_parameters(block.network, self.decoder.hidden) for block in blocks]
-        at = slice(self.first_block, self.first_block + len(own))
-        routed[at] = np.array(own) * setting.numbers.gradients / whole.gradients[at]
-        held = [np.array([setting.parallelism.held(zero, float(r)) for r in routed]) for zero in (1, 2)]
-        return whole._replace(gradients=whole.gradients * held[1], optimizer=whole.optimizer * held[0])
+        whole, parallelism = self.layers(replace(layout, zero=0)), self._setting(layout).parallelism
+        optimizer, gradients = (_held(whole, parallelism, zero) for zero in (1, 2))
+        return whole._replace(
+            gradients=whole.gradients * gradients,
+            optimizer=whole.optimizer * optimizer,
+            routed=whole.routed * parallelism.held(2, 1.0),
+            updated=whole.updated * optimizer,
+        )
 
     def _computed(self, layout: ClusterLayout) -> LayerCosts:
-        """Return the costs of all layers."""
+        """Return the costs of all layers; under ZeRO those of the optimizer's step are without its shares."""
         setting = self._setting(layout)
-        return _arrays(layers_of(one_share(self.decoder, setting.parallelism), setting))
+        own = one_share(self.decoder, setting.parallelism)
+        layers = layers_of(own, setting)
+        found = {name: np.array([getattr(one, name) or 0.0 for one in layers], float) for name in FIELDS}
+        routed = np.zeros(len(layers))
+        if layout.expert > 1:
+            experts = [expert_parameters(block.network, own.hidden) for block in own.blocks]
+            at = slice(self.first_block, self.first_block + len(experts))
+            routed[at] = np.array(experts) * setting.numbers.gradients * setting.parallelism.held(2, 1.0)
+        return LayerCosts(**found, routed=routed, updated=found["gradients"] + found["parameters"])
 
 
-def _arrays(layers: Sequence[Layer]) -> LayerCosts:
-    return LayerCosts(
-        *(np.array([getattr(layer, name) or 0.0 for layer in layers], float) for name in FIELDS)
-    )
+def _held(whole: LayerCosts, parallelism: Parallelism, zero: int) -> Floats:
+    """Return the part of each layer's states that a replica holds if ZeRO divides them from a number on."""
+    empty = np.zeros_like(whole.routed)
+    routed = np.divide(whole.routed, whole.gradients, out=empty, where=whole.gradients > 0)
+    return np.array([parallelism.held(zero, float(share)) for share in routed])
 
 
 def summed(costs: LayerCosts, borders: Sequence[int]) -> LayerCosts:
     """Return the costs of stages: sums over their layers, the largest workspace, the output of the last."""
     starts = np.asarray(borders[:-1])
-    sums = {name: np.add.reduceat(getattr(costs, name), starts) for name in FIELDS}
-    sums["workspace"] = np.maximum.reduceat(costs.workspace, starts)
-    sums["output"] = costs.output[np.asarray(borders[1:]) - 1]
-    return LayerCosts(**sums)
+    sums = {name: np.add.reduceat(getattr(costs, name), starts) for name in SUMMED}
+    workspace = np.maximum.reduceat(costs.workspace, starts)
+    return LayerCosts(**sums, workspace=workspace, output=costs.output[np.asarray(borders[1:]) - 1])

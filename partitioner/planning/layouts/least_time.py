@@ -28,7 +28,8 @@ def least_time(run: LayoutRun) -> float:
     sent = float(run.sent(layers.output[:-1]).min()) if sends else 0.0
     total = float((layers.forward + layers.backward).sum()) + 2 * sends * sent
     count = run.microbatches
-    exchange = float(run.ring(np.array(layers.gradients.sum() / p)))
+    gradients, routed = (np.array(each.sum() / p) for each in (layers.gradients, layers.routed))
+    exchange = float(run.ring(gradients, routed, 1 / p if routed else 0.0))  # one device has experts or more
     least = count * total / p + exchange
     if layout.virtual_stages == 1 and layout.schedule == "1f1b":
         least = max(least, total / (1 - (1 - 1 / count) ** p))

@@ -9,6 +9,7 @@ import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
 from partitioner.base.interruption import StopEvent
+from partitioner.planning.layouts.costs import FIELDS
 from partitioner.planning.layouts.timing import LayoutRun
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
@@ -46,17 +47,10 @@ def refined(run: LayoutRun, seconds: float, stop: StopEvent | None) -> LayoutRun
 def _graph(run: LayoutRun) -> Graph:
     """Return the chain of the layers, with times and memory under the layout."""
     costs = run.costs.layers(run.layout)
-    names = [str(i) for i in range(len(run.costs.layer_names))]
-    by_layer: list[dict[str, Any]] = [
-        {which: float(values[i]) for which, values in costs._asdict().items()} for i in range(len(names))
-    ]
+    fields = {name: getattr(costs, name).tolist() for name in FIELDS}
     layers = [
-        Layer(
-            name,
-            inputs=() if i == 0 else (names[i - 1],),
-            **by_layer[i],
-        )
-        for i, name in enumerate(names)
+        Layer(str(i), **{name: values[i] for name, values in fields.items()})
+        for i in range(len(run.costs.layer_names))
     ]
     return Graph.chain(layers, bandwidth=run.costs.cluster.bandwidth(run.layout.apart), training=True)
 

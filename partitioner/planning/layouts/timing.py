@@ -15,13 +15,14 @@ from partitioner.planning.layouts.layout import ClusterLayout
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.devices import DeviceKind, Devices
-from partitioner.workload.graph import Floats, Graph, Ints
+from partitioner.workload.graph import Bools, Floats, Graph, Ints
 from partitioner.workload.in_flight import stash
 from partitioner.workload.layer import ACCELERATOR, Layer
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 BACKWARD = "/backward"
+GRADIENTS_DIVIDED = 2  # the ZeRO number from which replicas divide the gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,22 +86,41 @@ class LayoutRun:
 
         A ring of all replicas and of the devices that divide sequences: an all-reduce, or, if they divide
         states, a reduce-scatter of the gradients and an all-gather of the parameters, which send as much.
+        Experts that devices divide have a ring of their own, of the replicas that hold the same ones.
         """
-        return self.ring(self._by_device(self.stages.gradients))
+        gradients, routed = (self._by_device(each) for each in (self.stages.gradients, self.stages.routed))
+        return self.ring(gradients, routed, routed > 0)
 
-    def ring(self, gradients: Floats) -> Floats:
-        """Return the milliseconds in which replicas exchange gradients of which each holds some bytes."""
+    def ring(self, gradients: Floats, routed: Floats, waits: Bools | float) -> Floats:
+        """Return the milliseconds in which replicas exchange gradients of which each holds some bytes.
+
+        Parameters
+        ----------
+        gradients, routed
+            The bytes that a replica holds, and those of them that belong to experts that devices divide.
+        waits
+            How many messages a step of the ring of experts sends: 1 where there are experts, else 0.
+        """
+        replicas, alike = self._replicas
+        rest, experts = self._undivided(gradients, routed)
+        return self._ring(rest, replicas, 1.0) + self._ring(experts, alike, waits)
+
+    def _ring(self, nbytes: Floats, replicas: int, waits: Bools | float) -> Floats:
         layout, cluster = self.layout, self.costs.cluster
-        replicas = layout.data * layout.context
-        span = layout.tensor * replicas
-        nbytes = gradients * self._gradient_shares
-        ring = 2 * (replicas - 1) / replicas * nbytes / cluster.bandwidth(span) * MS_PER_SECOND
-        return np.asarray(ring + 2 * (replicas - 1) * cluster.delay(span) * (replicas > 1))
+        span = layout.tensor * layout.data * layout.context
+        sent = 2 * (replicas - 1) / replicas * nbytes / cluster.bandwidth(span) * MS_PER_SECOND
+        return np.asarray(sent + 2 * (replicas - 1) * cluster.delay(span) * waits)
 
     @property
-    def _gradient_shares(self) -> int:
-        """Among how many replicas the gradients that a device holds are divided."""
-        return self.layout.data * self.layout.context if self.layout.zero >= 2 else 1
+    def _replicas(self) -> tuple[int, int]:
+        """How many devices hold the same weights, and how many the same experts."""
+        replicas = self.layout.data * self.layout.context
+        return replicas, max(1, replicas // self.layout.expert)
+
+    def _undivided(self, gradients: Floats, routed: Floats) -> tuple[Floats, Floats]:
+        """Return the gradients before replicas divide them: of all others, of experts that devices divide."""
+        replicas, alike = self._replicas if self.layout.zero >= GRADIENTS_DIVIDED else (1, 1)
+        return (gradients - routed) * replicas, routed * alike
 
     @cached_property
     def step(self) -> Floats:
@@ -113,11 +133,8 @@ class LayoutRun:
 
     def update(self, held: LayerCosts) -> Floats:
         """Return the milliseconds of the optimizer's step on the states of layers or stages."""
-        device = self.costs.cluster.device
-        shares = self.layout.data * self.layout.context if self.layout.zero in (1, 2) else 1
-        gradients = held.gradients if self.layout.zero >= 2 else held.gradients / shares
-        nbytes = gradients + 2 * held.optimizer + held.parameters / shares
-        return np.asarray(nbytes / (BANDWIDTH_REACHED * device.bandwidth) * MS_PER_SECOND)
+        nbytes = held.updated + 2 * held.optimizer
+        return np.asarray(nbytes / (BANDWIDTH_REACHED * self.costs.cluster.device.bandwidth) * MS_PER_SECOND)
 
     @cached_property
     def memory(self) -> Floats:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import partitioner as pt
+from partitioner.estimation.device_time import BANDWIDTH_REACHED
 from partitioner.estimation.named_devices import named_device
 from partitioner.formats.hugging_face import decoder_of
 from partitioner.planning.layouts.costs import ModelCosts
@@ -16,7 +18,7 @@ from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.timing import LayoutRun
 from tests.planning.layouts.cases import random_search
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "model_type": "llama",
     "hidden_size": 256,
     "intermediate_size": 1024,
@@ -64,7 +66,7 @@ def test_memory_is_that_of_the_evaluator(layout: ClusterLayout, tmp_path: Path) 
 
 def stage_by_block(graph: pt.Graph, stages: int) -> dict[int | str, int]:
     """Return the stage of every node: equally many blocks each, the embedding first, norm and head last."""
-    each, found = CONFIG["num_hidden_layers"] // stages, {}  # type: ignore[operator]
+    each, found = CONFIG["num_hidden_layers"] // stages, {}
     for node in graph.ids:
         name = str(node).removesuffix("/backward")
         block = name.removeprefix("model.layers.")
@@ -86,6 +88,30 @@ def test_an_exchange_is_a_ring_over_the_link_that_the_group_uses() -> None:
     np.testing.assert_allclose(run.exchange, expected + waits)
 
 
+MIXTURE = CONFIG | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+EXPERTS = 2 * 4 * 3 * 256 * 1024  # of the 4 blocks of a stage, 2 of the 4 experts, three products
+OTHERS = 4 * (4 * 256**2 + 2 * 256 + 4 * 256)  # attention, norms and router of the blocks
+ENDS = 1000 * 256, 256 + 1000 * 256  # the embedding; the last norm and the head
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2])
+def test_experts_are_exchanged_among_the_replicas_that_hold_them(zero: int) -> None:
+    """Of 8 replicas that divide 4 experts into halves, 4 hold the same ones; all of them hold the rest.
+
+    Both rings cross servers of 4 GPUs: 25 GB/s and 10 microseconds for each of 14 and 6 messages. The
+    optimizer reads gradients and writes parameters, of 2 bytes, and reads and writes 12 bytes of states.
+    """
+    layout = ClusterLayout(pipeline=2, data=8, expert=2, zero=zero)
+    run = run_of(layout, 16, MIXTURE, node=4, latency=1e-5)
+    for device, end in enumerate(ENDS):
+        rest = OTHERS + end
+        sent = 2 * 7 / 8 * 2 * rest / 25e9 + 2 * 3 / 4 * 2 * EXPERTS / 25e9
+        assert run.exchange[device] == pytest.approx(1e3 * (sent + (14 + 6) * 1e-5), rel=1e-9)
+        own = rest / 8 + EXPERTS / 4 if zero else rest + EXPERTS
+        rate = 28 * own / run.step[device]
+        assert rate == pytest.approx(run.costs.cluster.device.bandwidth * BANDWIDTH_REACHED / 1e3, rel=1e-9)
+
+
 def test_a_pipeline_takes_the_fill_and_the_batch_of_its_slowest_stage() -> None:
     """The first microbatch passes the first stage; the last stage, which has the head, runs all of them."""
     run = run_of(ClusterLayout(pipeline=2), 8)
@@ -96,10 +122,16 @@ def test_a_pipeline_takes_the_fill_and_the_batch_of_its_slowest_stage() -> None:
     assert fill + 8 * slowest <= run.simulated[1][0] * (1 + 1e-9) <= fill + 8 * slowest + sent
 
 
-def run_of(layout: ClusterLayout, global_batch: int) -> LayoutRun:
-    """Return the run of a layout of the model on as many A100 as it takes."""
-    cluster = Cluster(layout.gpus, named_device("A100-80"), 8, 300e9, 25e9, 0.0, 80e9)
-    costs = ModelCosts(decoder_of(CONFIG, "config"), cluster, 128, "bfloat16")
+def run_of(
+    layout: ClusterLayout,
+    global_batch: int,
+    config: dict[str, Any] = CONFIG,
+    node: int = 8,
+    latency: float = 0.0,
+) -> LayoutRun:
+    """Return the run of a layout of a model on as many A100 as it takes."""
+    cluster = Cluster(layout.gpus, named_device("A100-80"), node, 300e9, 25e9, latency, 80e9)
+    costs = ModelCosts(decoder_of(config, "config"), cluster, 128, "bfloat16")
     return LayoutRun(costs, layout, global_batch, costs.borders(layout.stages))
 
 
@@ -135,5 +167,6 @@ def test_shares_of_states_are_those_that_the_config_has_with_them(zero: int) -> 
     """Times without ZeRO and its states divided are what the layers of the config have with it."""
     layout = ClusterLayout(tensor=2, data=4, zero=zero)
     costs = run_of(layout, 16).costs
-    for derived, computed in zip(costs.layers(layout), costs._computed(layout), strict=True):
-        np.testing.assert_allclose(derived, computed, rtol=1e-7)
+    derived, computed = costs.layers(layout), costs._computed(layout)
+    for name in set(derived._fields) - {"updated"}:
+        np.testing.assert_allclose(getattr(derived, name), getattr(computed, name), rtol=1e-7)
