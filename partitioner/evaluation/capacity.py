@@ -46,6 +46,7 @@ def evaluate_capacity(graph: Graph, devices: Devices, solution: Solution, terms:
         found,
         objective="capacity",
         value=float(value),
+        parts={},
         loads=tuple(
             replace(one, memory=one.memory + -(-filled // copies[_stage(one)]) * one.cache) for one in loads
         ),

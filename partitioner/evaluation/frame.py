@@ -17,6 +17,7 @@ from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.stage_numbers import NumberedStages, read_stages
 from partitioner.evaluation.terms import Terms
+from partitioner.evaluation.time_parts import parts_of_largest, parts_of_value
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats, Graph
 
@@ -59,12 +60,15 @@ def completed(
     ordered: tuple[int, ...] | None,
     terms: Terms,
     staged: Placed | None = None,
+    samples: int = 1,
 ) -> Evaluation:
-    """Return the evaluation with a message for each broken constraint, and with notes on replicas.
+    """Return the evaluation with a message for each broken constraint, notes on replicas, and its parts.
 
-    `staged` is as in :func:`partitioner.evaluation.demands.demand_violations`.
+    `staged` is as in :func:`partitioner.evaluation.demands.demand_violations`; the value is the time of some
+    `samples`.
     """
-    found = replace(found, notes=found.notes + notes_on_replicas(placed, copies))
+    parts = parts_of_value(parts_of_largest(placed, found.loads), samples, found.value)
+    found = replace(found, notes=found.notes + notes_on_replicas(placed, copies), parts=parts)
     constraints = terms.constraints
     if constraints is None or constraints.empty:
         return found

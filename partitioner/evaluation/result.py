@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ class Evaluation:
         What the workload does not determine, and which options have no effect.
     by_operator
         Whether the schedule is one of operators that devices run one by one.
+    parts
+        What the value is made of on the device with the largest load: the times of `operators`,
+        `collectives`, `updates`, `transfers` and the `exchange` of weights, what of them runs at the same
+        time (`overlap`, not above 0), and the `bubble`, in which the device waits. They add up to the value;
+        none where that is no time.
     """
 
     objective: str
@@ -46,6 +52,7 @@ class Evaluation:
     schedule: Schedule | None = None
     notes: tuple[str, ...] = ()
     by_operator: bool = False
+    parts: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         verdict = "feasible" if self.feasible else f"{len(self.violations)} rules broken"
@@ -66,6 +73,8 @@ class Evaluation:
         record = asdict(self) | {"feasible": self.feasible}
         record["loads"] = [entry.as_dict() for entry in self.loads]
         del record["by_operator"]
+        if not self.parts:
+            del record["parts"]
         if not np.isfinite(self.value):
             record["value"] = None
         elif self.schedule is None or self.by_operator:

@@ -84,7 +84,8 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
         *notes_on_zero(placed, copies),
         *notes_on_parts(placed, found.loads),
     )
-    return completed(replace(found, notes=notes), placed, copies, ordered, terms)
+    samples = terms.microbatches or 1
+    return completed(replace(found, notes=notes), placed, copies, ordered, terms, samples=samples)
 
 
 def evaluate_piper(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:

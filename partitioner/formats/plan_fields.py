@@ -174,5 +174,6 @@ BUILT: dict[str, Callable[[Record], Any]] = {  # of several values, in other fil
     "alternatives": read_chosen,
     "time_unit": lambda top: top.take("time_unit", text, "", required=False),
     "rates": lambda top: top.take("rates", plain_mapping, {}, required=False),
+    "parts": lambda top: top.take("parts", plain_mapping, {}, required=False),
     "workload": lambda top: top.take("workload", text, "", required=False),
 }

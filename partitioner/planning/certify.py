@@ -129,7 +129,7 @@ def certify(
     )
     if given.get("alternatives"):
         require_choice(best.method)
-    return Certificate(evaluation.value, best)
+    return Certificate(evaluation.value, best, evaluation.parts)
 
 
 def _asked(devices: Devices, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def plan_of(
         stage_of=solution.stage_of,
         time_unit=request.graph.extras.time_unit,
         rates=_rates(request, evaluation),
+        parts=evaluation.parts,
     )
 
 

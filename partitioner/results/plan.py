@@ -100,6 +100,8 @@ class Plan:
     rates
         The value in other words, as far as the graph tells: `samples_per_second`, `tokens_per_second`,
         `batch_seconds`, `tflops_per_device`.
+    parts
+        What the value is made of, as in :class:`partitioner.Evaluation`.
     """
 
     objective: str
@@ -131,6 +133,7 @@ class Plan:
     stage_of: Mapping[NodeId, int] | None = None
     workload: str = ""
     rates: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
@@ -236,7 +239,7 @@ class Plan:
         for name in ("subgraphs", "schedule", "execution_order", "hardware", "stage_of"):
             if record[name] is None:
                 del record[name]
-        for name in ("replicas", "by_stage", "alternatives", "time_unit", "workload", "rates"):
+        for name in ("replicas", "by_stage", "alternatives", "time_unit", "workload", "rates", "parts"):
             if not record[name]:
                 del record[name]
         for name in ("subgraphs", "stage_of", "alternatives"):

@@ -1,4 +1,4 @@
-"""The parts of a load add up to it: operators, collectives, updates, transfers, exchange of weights."""
+"""The parts of a load and of a value add up to it: operators, collectives, updates, transfers, and more."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partitioner as pt
 from partitioner.cli.command_line import main
+from partitioner.evaluation.time_parts import parts_in_words, parts_of_value
+from partitioner.schedule import simulate
 from partitioner.workload.extras import Extras
 
 TIMES = st.floats(0.1, 9)
@@ -74,6 +76,84 @@ def test_graphs_that_do_not_tell_have_no_note() -> None:
     graph = pt.Graph.from_arrays({"gpu": [1.0, 2.0]}, extras=Extras({}, [{"a": 1}, {}]))
     found = pt.evaluate(graph, pt.Devices((pt.DeviceKind("gpu", 1),)), {0: "gpu0", 1: "gpu0"})
     assert not any("largest load" in note for note in found.notes)
+
+
+MODELS = st.sampled_from(["sequential", "overlapped", "duplex"])
+PLACED = st.tuples(
+    st.integers(0, 10**6),
+    MODELS,
+    st.sampled_from(["added", "overlapped"]),
+    st.sampled_from(["ring", "paper"]),
+    st.integers(1, 9),
+    st.integers(1, 3),
+)
+
+
+def random_pipeline(
+    seed: int, communication: str, synchronisation: str, exchange: str
+) -> tuple[pt.Graph, pt.Devices, pt.Solution]:
+    """Return a random chain of layers, dealt to devices of which some share a stage."""
+    rng = np.random.default_rng(seed)
+    layers = [
+        pt.Layer(
+            f"l{i}", forward=rng.uniform(0.1, 5), backward=rng.uniform(0.1, 5), parameters=rng.uniform(0, 9),
+            output=rng.uniform(0, 2),
+            more={"collectiveTime": 0.05, "updateTime": 0.01},
+        )
+        for i in range(int(rng.integers(3, 9)))
+    ]  # fmt: skip
+    graph = pt.Graph.chain(layers, bandwidth=1e3, training=True)
+    kind = pt.DeviceKind("accelerator", 6, bandwidth=float(rng.uniform(1, 20)))
+    devices = pt.Devices((kind,), communication, synchronisation=synchronisation, exchange=exchange)
+    names, cuts = list(devices.names), sorted(rng.choice(np.arange(1, len(layers)), 2, replace=False))
+    stage = np.searchsorted(cuts, np.arange(len(layers)), side="right").tolist()
+    replicas = {names[i]: (names[3 + i],) for i in range(3) if rng.random() < 0.4}
+    order = [names[i] for i in range(3)]
+    home = {node: order[i] for node, i in zip(graph.ids, stage * 2, strict=True)}
+    return graph, devices, pt.Solution(home, replicas=replicas, order=tuple(order))
+
+
+@given(PLACED)
+@settings(max_examples=300)
+def test_parts_of_every_value_add_up(case: tuple[int, str, str, str, int, int]) -> None:
+    """A batch waits for the loads of the other stages; in a pipeline a device waits while it is idle."""
+    graph, devices, solution = random_pipeline(*case[:4])
+    terms: dict[str, Any] = {
+        "schedule": ["1f1b", "gpipe", "1f1b_async"][case[5] - 1],
+        "microbatches": case[4],
+    }
+    given = {"replicas": solution.replicas, "order": solution.order, **terms}
+    one = pt.evaluate(graph, devices, solution.placement, "throughput", **given)
+    batch = pt.evaluate(graph, devices, solution.placement, "batch", **given)
+    loads = sorted(load.load for load in one.loads if load.nodes and load.replica_of is None)
+    assert sum(one.parts.values()) == pytest.approx(one.value) == pytest.approx(loads[-1])
+    assert "bubble" not in one.parts and ("overlap" in one.parts) <= (one.parts.get("overlap", 0) < 0)
+    assert batch.parts["bubble"] == pytest.approx(sum(loads[:-1]))
+    assert sum(batch.parts.values()) == pytest.approx(batch.value)
+    if not solution.replicas:
+        timeline = simulate(graph, devices, solution, **terms)
+        parts = parts_of_value(one.parts, case[4], timeline.makespan)
+        assert sum(parts.values()) == pytest.approx(timeline.makespan)
+        if devices.communication == "sequential":
+            waits = timeline.bubble[timeline.devices.index(one.bottleneck.name)] * timeline.makespan
+            assert parts.get("bubble", 0.0) == pytest.approx(waits, abs=1e-9 * timeline.makespan)
+
+
+@pytest.mark.parametrize("objective", ["throughput", "batch", "makespan", "gpipe", "latency"])
+def test_every_place_shows_parts_that_add_up(objective: str) -> None:
+    graph = pt.Graph.chain([pt.Layer(f"l{i}", 1.0 + i, 2.0, output=3e5) for i in range(4)], bandwidth=1e9)
+    devices = pt.Devices.accelerated(2)
+    run = {"schedule": "1f1b", "microbatches": 4} if objective in ("throughput", "batch", "makespan") else {}
+    plan = pt.solve(graph, devices, objective, **run)  # type: ignore[arg-type]
+    found = pt.explain(graph, devices, plan, what_if=())
+    assert sum(plan.parts.values()) == pytest.approx(plan.value)
+    assert found.parts == pytest.approx(plan.parts) == json.loads(plan.to_json())["parts"]
+    assert json.loads(found.to_json())["parts"] == pytest.approx(plan.parts)
+    assert ("bubble" in plan.parts) == ("bubble" in found.summary(80))
+    if objective != "makespan":
+        certified = pt.certify(graph, devices, plan, objective, **run)  # type: ignore[arg-type]
+        assert certified.parts == pytest.approx(plan.parts)
+        assert f"{plan.value:.6g} is made of {parts_in_words(plan.parts)}" in certified.summary()
 
 
 def test_a_config_explains_its_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.result import Evaluation
-from partitioner.evaluation.time_parts import time_parts
+from partitioner.evaluation.time_parts import parts_of_load
 from partitioner.planning.objectives import PIPER
 from partitioner.problem.measure import Measure
 from partitioner.workload.graph import NodeId
@@ -141,7 +141,7 @@ def _described(question: PlanQuestion, evaluation: Evaluation, load: DeviceLoad,
     nodes = [i for i in np.argsort(-time, kind="stable").tolist() if mine[i]]
     tensors = tensors_of(placed, copies, load.name, by_edge=question.evaluated_as is PIPER)
     tensors = [tensor for tensor in tensors if not part or tensor.backward == (part == PASSES[1])]
-    own = time_parts(placed, load)
+    own = parts_of_load(placed, load)
     order, share = question.order(evaluation), float(copies.count[position])
     return Bottleneck(
         device=load.name,
@@ -153,8 +153,8 @@ def _described(question: PlanQuestion, evaluation: Evaluation, load: DeviceLoad,
         receiving=sum(load.transfer_in),
         sending=sum(load.transfer_out),
         exchange=load.sync,
-        collectives=0.0 if part else own.collectives,
-        updates=0.0 if part else own.updates,
+        collectives=0.0 if part else own["collectives"],
+        updates=0.0 if part else own["updates"],
         limit=_largest(question.devices.communication, load),
         groups=len(units_of(question.graph, question.on(load.name))),
         node_count=len(nodes),

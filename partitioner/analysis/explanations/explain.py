@@ -138,6 +138,7 @@ def _explanation(
         excess=_excess(question, answers),
         what_ifs=answers,
         time_unit=question.graph.extras.time_unit or "",
+        parts=question.parts(evaluation, value),
         time_per_sample=evaluation.bottleneck.load if question.maximised else None,
     )
 

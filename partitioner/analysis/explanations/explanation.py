@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -29,6 +29,7 @@ from partitioner.analysis.explanations.wording import (
     share,
 )
 from partitioner.evaluation.text.tables import render
+from partitioner.evaluation.time_parts import WORDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,8 @@ class Explanation:
         The unit of times, empty if the graph does not give it.
     time_per_sample
         For objective ``"capacity"`` the largest load; else None.
+    parts
+        What the value is made of, as in :class:`partitioner.Evaluation`.
     """
 
     objective: str
@@ -84,6 +87,7 @@ class Explanation:
     what_ifs: tuple[WhatIf, ...]
     time_unit: str = ""
     time_per_sample: float | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         where = ", ".join(one.device for one in self.bottlenecks) or "the critical path"
@@ -100,7 +104,7 @@ class Explanation:
         groups = min((one.groups for one in self.bottlenecks), default=0)
         found = {
             "Value": value_sentences(
-                words, self.split, self.value, self.bound, self.violations, self.time_per_sample
+                words, self.split, self.value, self.bound, self.violations, self.time_per_sample, self.parts
             ),
             "Bottleneck": loads if self.path is None else path_sentences(words, self.path),
             "What bounds it": move_sentences(words, self.value, groups, self.moves),
@@ -245,6 +249,7 @@ def value_sentences(
     bound: float | None,
     violations: Sequence[str],
     time_per_sample: float | None,
+    parts: Mapping[str, float],
 ) -> list[str]:
     """Return the value of a plan and how near it is to the bound, and the rules that the plan breaks."""
     says, better = words.phrases, f"no {split} split {words.phrases.better}"
@@ -256,6 +261,9 @@ def value_sentences(
         found.append(f"N{better[1:]} than {words.value(bound)}: the plan is {near}.")
     if time_per_sample is not None:
         found.append(f"It takes {words.time(time_per_sample)} per sample.")
+    if parts.get("bubble"):  # else they are those of the bottleneck
+        made = [f"{words.time(time)} ({share(time, value)}) {WORDS[name]}" for name, time in parts.items()]
+        found.append(f"On the device with the largest load it is made of {listed(made)}.")
     if violations:
         rules = "1 rule" if len(violations) == 1 else f"{len(violations)} rules"
         found.append(f"The plan breaks {rules} and cannot be used as it is.")

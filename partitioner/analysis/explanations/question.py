@@ -12,6 +12,7 @@ from partitioner.base.argument_types import require_mapping
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
+from partitioner.evaluation.time_parts import parts_of_value
 from partitioner.formats.plan_record import evaluation_arguments
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.planning.evaluate import evaluate
@@ -95,6 +96,12 @@ class PlanQuestion:
         if not self.simulated:
             return evaluation.value
         return simulate(self.graph, self.devices, self.plan, **self.run).makespan
+
+    def parts(self, evaluation: Evaluation, value: float) -> dict[str, float]:
+        """Return what the value of the plan is made of; they add up to it."""
+        if not self.simulated:
+            return dict(evaluation.parts)
+        return parts_of_value(evaluation.parts, self.options.get("microbatches") or 1, value)
 
     @property
     def run(self) -> dict[str, Any]:

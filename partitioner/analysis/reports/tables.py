@@ -16,6 +16,7 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.text.figures import amount, figure
 from partitioner.evaluation.text.names import ranges
 from partitioner.evaluation.text.tables import fullness, percentage, unit_of
+from partitioner.evaluation.time_parts import parts_in_words
 from partitioner.planning.verify import TOLERANCE
 from partitioner.results.plan import Plan
 from partitioner.workload.graph import Graph
@@ -112,6 +113,7 @@ def part_rows(
 def facts(workload: Workload, plan: Plan) -> list[tuple[str, str]]:
     """Return the run, the options and the hashes of a plan, by title."""
     graph = workload.graph
+    made = {"value": f"{plan.value:.6g}: {parts_in_words(plan.parts)}"} if plan.parts else {}
     options = {f"option {name}": _text(value) for name, value in plan.options.items()}
     statistics = {name.replace("_", " "): f"{value:.6g}" for name, value in plan.statistics.items()}
     return [
@@ -119,6 +121,7 @@ def facts(workload: Workload, plan: Plan) -> list[tuple[str, str]]:
             "workload": f"{workload.name}: {len(graph)} nodes, {len(graph.edges)} edges",
             "devices": repr(workload.devices).strip("<>").removeprefix("Devices: "),
             "objective, split": f"{plan.objective}, {plan.split}",
+            **made,
             "method": f"{plan.method} ({plan.backend})",
             "stopped": f"{plan.stop_reason} after {plan.runtime_seconds:.3g} s",
             "seed": str(plan.seed),

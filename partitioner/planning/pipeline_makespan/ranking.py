@@ -9,6 +9,7 @@ from partitioner.base.clock import METER
 from partitioner.base.errors import ContradictionError, NoPlanFound
 from partitioner.base.interruption import CompilationStopped
 from partitioner.evaluation.solution import AnySolution
+from partitioner.evaluation.time_parts import parts_of_value
 from partitioner.methods.method import Settings
 from partitioner.planning.alternatives import unused_alternatives
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
@@ -49,7 +50,9 @@ def find_makespan(request: Request) -> Plan:
         notes=(*request.notes, *noted, *best.evaluation.notes, *notes_on_kernels(request.clock)),
         statistics=ranking.statistics,
     )
-    evaluation = replace(best.evaluation, value=best.makespan)
+    assert regime.microbatches is not None
+    parts = parts_of_value(best.evaluation.parts, regime.microbatches, best.makespan)
+    evaluation = replace(best.evaluation, value=best.makespan, parts=parts)
     bubbles = dict(zip(again.devices, again.bubble.tolist(), strict=True))
     return plan_of(request, best.solution, evaluation, proof, bubbles)
 
