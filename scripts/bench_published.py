@@ -22,7 +22,6 @@ from published_bench.rows import Row, read_rows
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 ROWS = Path("reference", "published.json")
 HEADS = ("measurement", "measured", "predicted", "error %", "note")
-UNKNOWN = "the longest sequence is not known"
 DECODE = "a step of decoding alone is no plan's value"
 
 
@@ -62,7 +61,7 @@ def lines_of(row: Row, benchmarks: Path) -> Iterator[Line]:
                 yield Line("training memory", f"{row.name}: {part}", row.measured[part], gibi)
     elif row.kind.startswith("serving"):
         blocks = serving.blocks(row)
-        yield Line("vLLM's blocks", row.name, row.measured, blocks, "" if blocks else UNKNOWN)
+        yield Line("vLLM's blocks", row.name, row.measured, blocks, serving.NOT_SAID.get(row.name, ""))
     elif row.kind.startswith("llama.cpp"):
         yield Line("llama.cpp's buffers", row.name, row.measured, serving.buffer(row))
     else:

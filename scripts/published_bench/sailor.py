@@ -1,8 +1,13 @@
 """Sailor's pipelines of GPT-Neo on GH200, from its measured profiles of layers (SOSP 2025, MIT).
 
 Times are those of the profiles for Metis, which have whole tensors between layers; memory that of the profile
-for Piper, which tells what a sample keeps from what counts once. The last layer of both is a norm, of 20,480
-bytes of parameters: the product with the tied embedding, and the loss of its logits, are in neither profile.
+for Piper, which tells what a sample keeps from what counts once: five times the parameters, which is weights,
+gradients, Adam's two numbers, and the one buffer in which gradients are added up. The last layer of both is a
+norm, of 20,480 bytes of parameters: the product with the tied embedding, and the loss of its logits, are in
+neither profile.
+
+The memory measured is that of a GPU as nvidia-smi has it, whole MiB: what tensors take, what CUDA keeps, and
+the buffers of each communicator of NCCL. The engine has one for each group of ranks in :func:`groups`.
 """
 
 from __future__ import annotations
@@ -31,9 +36,25 @@ def predicted(row: Row, benchmarks: Path) -> Predicted:
     path = benchmarks / TIMES / f"mbs{batch}_tmp{degree}.json"
     times = _timeline(row, path)
     memory = _timeline(row, benchmarks / MEMORY, batch=batch, degree=degree, time_unit="s")
-    held = float(memory.peak_memory.max()) + runtime_bytes(degree)
+    held = float(memory.peak_memory.max()) + kept(degree, stages, layout["data"])
     updates = json.loads(path.read_text(encoding="utf-8"))["execution_time"]["optimizer_time_ms"] / stages
     return Predicted((times.makespan + updates) / 1e3, held, 96e9)
+
+
+def groups(tensor: int, stages: int, data: int) -> list[int]:
+    """Return the sizes of the groups of ranks in which a rank of the first stage communicates.
+
+    They serve the layers' all-reduces, parts of a transferred tensor, gradients, their norm, the next stage,
+    the loss, tied weights, and barriers of all ranks.
+    """
+    pair = min(2, stages)
+    return [tensor, tensor, data, tensor * stages, pair, stages, pair, tensor * stages * data]
+
+
+def kept(tensor: int, stages: int, data: int) -> float:
+    """Return the bytes that CUDA and all communicators keep on a GPU of the first stage."""
+    alone = runtime_bytes(1)
+    return alone + sum(runtime_bytes(size) - alone for size in groups(tensor, stages, data))
 
 
 def equal_blocks(graph: pt.Graph, devices: pt.Devices, stages: int, data: int) -> dict[Any, str]:

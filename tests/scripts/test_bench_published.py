@@ -9,9 +9,11 @@ from pathlib import Path
 import bench_published
 import pytest
 from bench_published import ROWS, SHARED, Line, all_lines, summary
+from published_bench import sailor
 from published_bench.layouts import copies, uniform
 
 import partitioner as pt
+from partitioner.formats.llm.server import runtime_bytes
 
 published = pytest.mark.skipif(
     not (SHARED / ROWS).exists(), reason=f"there is no {SHARED / ROWS}, the published measurements"
@@ -37,7 +39,7 @@ def errors() -> dict[str, list[float]]:
         ("sc21", 10, 3, 9),
         ("other training", 5, 8, 15),
         ("Sailor: time", 10, 2.4, 8.5),
-        ("Sailor: memory", 10, 11.1, 29),
+        ("Sailor: memory", 10, 5.5, 38),
         ("Sailor, unlike GPUs: time", 6, 4.5, 9.1),
         ("training memory", 10, 0.5, 5),
         ("vLLM's blocks", 2, 5, 5),
@@ -50,6 +52,21 @@ def test_predictions_are_as_near_as_the_page_says(
     found = errors()[group]
     assert len(found) == count
     assert statistics.median(found) <= median and max(found) <= worst
+
+
+@published
+@pytest.mark.slow
+def test_only_one_of_sailors_memories_is_far() -> None:
+    """`N8_D2` used 9 GB less than other runs with the same stages."""
+    assert sorted(errors()["Sailor: memory"])[-2] <= 12
+
+
+def test_communicators_of_a_rank() -> None:
+    """Four GPUs a stage, four stages, two copies; a group of one rank keeps nothing."""
+    alone = runtime_bytes(1)
+    two, more = (runtime_bytes(count) - alone for count in (2, 8))
+    assert sailor.kept(4, 4, 2) == alone + 3 * two + 5 * more
+    assert sailor.kept(1, 1, 1) == alone
 
 
 @published

@@ -10,8 +10,7 @@ import pytest
 from partitioner import Devices, WorkloadError
 from partitioner.methods.dp.levels_model import EQUAL_LINKS, OVER_LEVELS
 from partitioner.methods.method import Outcome, Settings
-from tests.methods.dp.pipeline_cases import problem_of, solved
-from tests.methods.dp.test_pipeline import best_value
+from tests.methods.dp.pipeline_cases import best_value, problem_of, solved
 from tests.methods.slow_parameters import slow
 from tests.random_pipelines import Case, random_case
 
