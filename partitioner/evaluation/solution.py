@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
+from partitioner.workload.input_operators import COPIED, FIELD, with_copies
 from partitioner.workload.training_states import as_trained
 from partitioner.workload.workload import workload_hash
 
@@ -126,12 +129,21 @@ class PlanRecord(Solution):
             raise WorkloadError([Flaw("devices", "", "", rule)], self.source)
         return self.hardware if given is None else given  # type: ignore[return-value]
 
-    def trained(self, graph: Graph) -> Graph:
-        """Return a graph as the plan's options say that it is trained, or as it is if it cannot be so."""
+    def trained(self, graph: Graph, *, copies: bool = True) -> Graph:
+        """Return a graph as the plan's options say that it is trained, or as it is if it cannot be so.
+
+        If they say so, each stage of the plan has `copies` of the operators that depend on inputs alone.
+        """
         try:
-            return as_trained(graph, self.options)
+            graph = as_trained(graph, self.options)
         except OptionError:
             return graph  # of another workload
+        copied = copies and self.options.get(FIELD) == COPIED
+        if not copied or any(node not in self.placement for node in graph.ids):
+            return graph
+        places = self.placement if self.stage_of is None else self.stage_of
+        number = {place: i for i, place in enumerate(dict.fromkeys(places.values()))}
+        return with_copies(graph, np.array([number[places[node]] for node in graph.ids]))
 
     def foreign(self, graph: Graph, devices: Devices) -> bool:
         """Whether the plan is made for another graph; `devices` are used if it does not contain its own."""

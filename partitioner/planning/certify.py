@@ -20,6 +20,7 @@ from partitioner.results.certificate import Certificate
 from partitioner.workload.constraints import require_constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.input_operators import COPIED, FIELD
 from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.transfers import Transfers
 
@@ -89,7 +90,10 @@ def certify(
     """
     graph = as_graph(graph, devices)
     wanted, solution = objective_of(objective), solution_of(placement)
-    graph = solution.trained(graph) if isinstance(solution, PlanRecord) else graph
+    searched, copies = graph, dict[str, Any]()
+    if isinstance(solution, PlanRecord):
+        searched, graph = solution.trained(graph, copies=False), solution.trained(graph)
+        copies = {FIELD: COPIED} if searched is not graph else {}
     made_as = solution.split if isinstance(solution, PlanRecord) else None
     known = {
         "subgraphs": solution.subgraphs,
@@ -115,7 +119,7 @@ def certify(
         raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
     shape = split or wanted.freer(evaluation.shape.name)
     best = solve(
-        graph,
+        searched,
         devices,
         objective,
         split=shape,
@@ -125,6 +129,7 @@ def certify(
         warm_start=placement,
         on_progress=on_progress,
         stop=stop,
+        **copies,
         **_asked(devices, given),
     )
     if given.get("alternatives"):

@@ -34,6 +34,7 @@ from partitioner.planning.option_rules import (
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.device_validation import MAX_COUNT
 from partitioner.workload.extras import MOST_ZERO
+from partitioner.workload.input_operators import CHOICES as COPIES
 from partitioner.workload.tied_weights import CHOICES
 from partitioner.workload.training_states import OPTIMIZERS, RECOMPUTE
 from partitioner.workload.transfers import Transfers
@@ -320,6 +321,16 @@ PIPELINED = (
         meaning="as the graph says: the gradient goes one way, and one device holds the weights",
         where="graphs for training that say what their tied weights take; without such weights no effect",
         of_file=True,
+    ),
+    Option(
+        "input_operators",
+        None,
+        name_among(COPIES, optional=True),
+        "send the results of operators that depend on inputs alone, such as masks (sent), or let every stage "
+        "that reads them compute them (copied), or what of both is faster (auto)",
+        PIPELINES,
+        meaning="sent",
+        where="graphs with such operators, for objectives whose values are made of loads; for others refused",
     ),
     Option(
         "subgraphs_per_accelerator",

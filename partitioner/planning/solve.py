@@ -16,15 +16,19 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import method_under, require_choosing
+from partitioner.planning.input_operators import CHOICE as INPUT_OPERATORS
+from partitioner.planning.input_operators import copies_of, plan_with_copies
 from partitioner.planning.objectives import DEFAULT, SIMULATED, default_objective, objective_of
 from partitioner.planning.options import check_values, request_of
 from partitioner.planning.remedies import remedies
 from partitioner.planning.request import ANY_PLAN
-from partitioner.planning.tied_weights import best_of_both, decides, note_on_tying
+from partitioner.planning.tied_weights import CHOICE as TIED
+from partitioner.planning.tied_weights import decides, note_on_tying
 from partitioner.problem.measure import Measure
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.input_operators import AUTO
 from partitioner.workload.networkx_graph import as_graph, unread_note
 from partitioner.workload.training_states import as_trained
 from partitioner.workload.workload import Workload
@@ -118,7 +122,9 @@ def solve(
         training: ``recompute``, ``zero`` and ``data_parallel``, ``optimizer``, ``tied``: what layers compute
         again, what replicas divide, the state of the optimizer, and whether tied weights have copies
         (``"copied"``, ``"together"``, or the better one, ``"auto"``), see
-        :func:`partitioner.with_training_states`; the plan is one of that graph. For
+        :func:`partitioner.with_training_states`; the plan is one of that graph. ``input_operators``: whether
+        the results of those that depend on inputs alone, such as masks, are ``"sent"`` (None too), or every
+        stage that reads them computes them, ``"copied"``, or the better one, ``"auto"``. For
         capacity: ``max_time_per_sample``: the largest load that a device may have (None);
         ``max_slowdown``: the same as a multiple of the least one (None). ``constraints``: what else
         to keep to, :class:`partitioner.Constraints`. For operators one by one, the fields of
@@ -166,7 +172,7 @@ def solve(
     searched = {"gap": gap, "workers": workers, "warm_start": warm_start, "on_progress": on_progress}
     again = partial(_again, graph, devices, objective, asked | searched)
     if decides(graph, method_options):
-        return best_of_both(again, time_limit)
+        return TIED.best_of_both(again, time_limit)
     given = graph
     graph = as_trained(graph, method_options)
     if objective is None:
@@ -174,11 +180,18 @@ def solve(
         wanted = objective_of(decided, method, method_options)
         noted += (TIMED,) if wanted is SIMULATED else ()
     check_time_limit(graph, wanted.measure, time_limit)
+    copies = copies_of(graph, wanted, method_options)
+    if copies == AUTO:
+        return INPUT_OPERATORS.best_of_both(again, time_limit)
     if method == "auto":
         require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
     try:
         request = request_of(Workload(graph, devices), wanted, time_limit=time_limit, **searched, **asked)
-        plan = wanted.answer(request)
+        if copies:
+            search = partial(_again, devices=devices, objective=wanted.name, asked=asked | searched)
+            plan = plan_with_copies(graph, request, search, time_limit)
+        else:
+            plan = wanted.answer(request)
     except InfeasibleError as error:
         brief = partial(solve, objective=wanted.name, gap=ANY_PLAN, workers=1, **asked)
         error.look_for_remedies = partial(remedies, graph, devices, brief)

@@ -97,13 +97,20 @@ def _listed(value: object) -> Collection[NodeId]:
 def of_inputs(graph: Graph) -> Bools:
     """Return which forward nodes depend on the inputs of the model alone, shape (n,).
 
-    Neither they nor the nodes before them have parameters. None is known to do so if no node of the graph
-    has parameters among the parts of its memory.
+    Neither they nor the nodes before them have parameters, or share those of others. If any node has the
+    field ``ofInputs``, those that forward nodes read list all of these. None is known to do so if no node of
+    the graph has parameters among the parts of its memory.
     """
     found = np.zeros(len(graph), dtype=bool)
     if not graph.parts[0].any():
         return found
     bare = (graph.parts[0] == 0) & ~graph.backward
+    fields = graph.extras.nodes
+    bare &= np.array([not extra.get(SHARED) for extra in fields] or True)
+    if any(extra.get(INPUTS_ALONE) for extra in fields):
+        listed = [set(_listed(extra.get(INPUTS_ALONE))) for extra in fields]
+        for source, target in graph.edges[~graph.backward[graph.edges[:, 1]]].tolist():
+            bare[source] &= graph.ids[target] in listed[source]
     before: list[list[int]] = [[] for _ in range(len(graph))]
     for source, target in graph.edges.tolist():
         before[target].append(source)

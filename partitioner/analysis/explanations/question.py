@@ -35,6 +35,8 @@ class PlanQuestion:
     ----------
     graph, devices
         The workload.
+    searched
+        The graph in which plans are looked for: without the copies that the plan has of operators.
     plan
         The solution, with what is known of its call.
     asked, evaluated_as
@@ -48,6 +50,7 @@ class PlanQuestion:
 
     graph: Graph
     devices: Devices
+    searched: Graph
     plan: PlanRecord
     asked: Objective
     evaluated_as: Objective
@@ -136,7 +139,7 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
         found = PlanRecord(**{entry.name: getattr(found, entry.name) for entry in fields(Solution)})
     require_mapping("placement", found.placement, "must be a plan, or a mapping from node id to device name")
     devices = found.devices(devices)
-    graph = found.trained(graph)
+    searched, graph = found.trained(graph, copies=False), found.trained(graph)
     found.check_graph(graph, devices, strict=False)
     asked = objective_of(found.objective or DEFAULT, options=found.options)
     judged = THROUGHPUT if asked is SIMULATED else asked
@@ -145,4 +148,4 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
     known = {name: found.options[name] for name in default_options() if name in found.options}
     known |= {name: terms[name] for name in ("constraints", "transfers") if name in terms}
     known = {name: value for name, value in known.items() if name not in NOT_KEPT}
-    return PlanQuestion(graph, devices, found, asked, judged, terms, known)
+    return PlanQuestion(graph, devices, searched, found, asked, judged, terms, known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable, Flaw, WorkloadError, shown
 from partitioner.base.files import path_name, write_bytes
 from partitioner.exports.boundaries import ONNX
-from partitioner.exports.module_stages import Stages
 from partitioner.exports.stages import stages_of
 from partitioner.formats.onnx.layers import NODES
 from partitioner.formats.onnx.model_file import has_body
 from partitioner.formats.onnx.operators import constant_tensors, node_titles
 from partitioner.results.plan import Plan
-from partitioner.workload.graph import Graph
+from partitioner.workload.graph import Graph, Ints
+from partitioner.workload.input_operators import COPIED as WITH_COPIES
+from partitioner.workload.input_operators import FIELD, input_operators
 from partitioner.workload.workload import Workload
 
 LARGEST_FILE = 2**31  # bytes, of protobuf
@@ -132,7 +133,8 @@ def cuts_of(workload: Workload, plan: Plan, graph: Any, source: str) -> tuple[Mo
     """Return the cuts of an ONNX graph, in which nodes are found by the titles of the workload's nodes.
 
     A node of the workload may list several nodes of the model in its field ``nodes``. Nodes of constants
-    alone, which the workload lacks, are copied to every stage that reads them.
+    alone, which the workload lacks, are copied to every stage that reads them, and those of inputs alone if
+    the plan has copies of them (``input_operators="copied"``).
 
     Raises
     ------
@@ -143,7 +145,8 @@ def cuts_of(workload: Workload, plan: Plan, graph: Any, source: str) -> tuple[Mo
         without outputs.
     """
     found = stages_of(workload, plan, ONNX)
-    homes = _homes(graph, _stage_of(workload.graph, found))
+    copied = _copied(workload.graph, graph) if plan.options.get(FIELD) == WITH_COPIES else set()
+    homes = _homes(graph, _stage_of(workload.graph, found.of) | dict.fromkeys(copied, COPIED))
     titles = zip(node_titles(graph), graph.node, homes, strict=True)
     flaws = [flaw for title, node, home in titles for flaw in _node_flaws(title, node, home)]
     if flaws:
@@ -151,12 +154,14 @@ def cuts_of(workload: Workload, plan: Plan, graph: Any, source: str) -> tuple[Mo
     nodes = list(zip(graph.node, homes, strict=True))
     made = {name: home for node, home in nodes if home != COPIED for name in node.output if name}
     given = {each.name for each in graph.input} - {each.name for each in graph.initializer}
+    inputs_of = _inputs_of([node for node, home in nodes if home == COPIED], given)
     into: list[dict[str, None]] = [{} for _ in found.stages]
     out: list[dict[str, None]] = [{} for _ in found.stages]
     for node, home in nodes:
         for name in node.input if home != COPIED else ():
             if name in given or made.get(name, home) != home:
                 into[home][name] = None
+            into[home] |= dict.fromkeys(inputs_of.get(name, ()))
             if made.get(name, home) != home:
                 out[made[name]][name] = None
     for each in graph.output:
@@ -174,13 +179,33 @@ def cuts_of(workload: Workload, plan: Plan, graph: Any, source: str) -> tuple[Mo
     return tuple(ModelCut(*parts) for parts in zip(devices, map(tuple, into), map(tuple, out), strict=True))
 
 
-def _stage_of(graph: Graph, found: Stages) -> dict[str, int]:
-    """Return the stage of each node of the model, by title."""
+def _copied(graph: Graph, model: Any) -> set[str]:
+    """Return the titles of the nodes of the model that depend on inputs alone and make no output of it."""
+    alone = _stage_of(graph, np.where(input_operators(graph), COPIED, 0))
+    results = {each.name for each in model.output}
+    titles = zip(node_titles(model), model.node, strict=True)
+    kept = {title for title, node in titles if results.isdisjoint(node.output)}
+    return {title for title, home in alone.items() if home == COPIED and title in kept}
+
+
+def _inputs_of(copied: Sequence[Any], given: Set[str]) -> dict[str, dict[str, None]]:
+    """Return the inputs of the model that each tensor of copied nodes depends on."""
+    found: dict[str, dict[str, None]] = {}
+    for node in copied:
+        read = dict.fromkeys(name for name in node.input if name in given)
+        for name in node.input:
+            read |= found.get(name, {})
+        found |= dict.fromkeys(node.output, read)
+    return found
+
+
+def _stage_of(graph: Graph, of: Ints) -> dict[str, int]:
+    """Return the stage of each node of the model, by title; `of` has that of each node of the graph."""
     stage: dict[str, int] = {}
     for i in np.flatnonzero(~graph.backward).tolist():
         listed = graph.extras.nodes[i].get(NODES) if i < len(graph.extras.nodes) else None
         names = listed if isinstance(listed, list) else [graph.names[i]]
-        stage |= dict.fromkeys(names, int(found.of[i]))
+        stage |= dict.fromkeys(names, int(of[i]))
     return stage
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import BackendUnavailable, Graph, Plan, Workload, WorkloadError
+from partitioner import BackendUnavailable, Graph, Plan, Workload, WorkloadError, export, solve
 from partitioner.integrations.onnx import write_pieces
 from tests.exports.models import cuts, gpus, planned
 
@@ -142,6 +143,42 @@ def test_pieces_name_their_tensors_and_devices(tmp_path: Path) -> None:
     assert (one.device, one.inputs, one.outputs) == ("gpu0", ("x",), ("t",))
     assert (other.device, other.inputs, other.outputs) == ("gpu1", ("t",), ("z",))
     assert [one.path.name, other.path.name] == ["stage0.onnx", "stage1.onnx"]
+
+
+def test_pieces_compute_masks_themselves(tmp_path: Path) -> None:
+    """What depends on inputs alone is in each piece that reads it, where the plan says so."""
+    helper, info = onnx.helper, onnx.helper.make_tensor_value_info
+    rng, float_type = np.random.default_rng(0), onnx.TensorProto.FLOAT
+    weights = [onnx.numpy_helper.from_array(rng.random((4, 4), dtype=np.float32), f"w{i}") for i in range(2)]
+    rows = [
+        ("Relu", ["y"], "small"), ("Neg", ["small"], "mask"), ("MatMul", ["x", "w0"], "a"),
+        ("Add", ["a", "mask"], "b"), ("MatMul", ["b", "w1"], "c"), ("Add", ["c", "mask"], "z"),
+    ]  # fmt: skip
+    nodes = [helper.make_node(kind, read, [made], f"node {made}") for kind, read, made in rows]
+    ends = [info(name, float_type, [2, 4]) for name in ("x", "y", "z")]
+    opset = [helper.make_opsetid("", 20)]
+    model = helper.make_model(
+        helper.make_graph(nodes, "masked", ends[:2], ends[2:], weights), opset_imports=opset, ir_version=10
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    made = [row[2] for row in rows]
+    edges = [(one, to) for _, read, to in rows for one in read if one in made]
+    time, held = [0.1, 0.1, 1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    names = [f"node {one}" for one in made]
+    graph = Graph.from_arrays({"gpu": time}, edges, 0.5, ids=made, names=names, parameters=held)
+    workload = Workload(graph, gpus(2))
+    given = {name: rng.random((2, 4), dtype=np.float32) - 0.5 for name in ("x", "y")}
+    expected = outputs_of(model, given)
+    for choice, sent in (("sent", ("b", "mask")), ("copied", ("b",))):
+        plan = solve(graph, workload.devices, input_operators=choice)
+        first, second = write_pieces(workload, plan, tmp_path / "model.onnx", tmp_path)
+        assert first.outputs == sent and ("y" in second.inputs) == (choice == "copied")
+        known = dict(given)
+        for piece in (first, second):
+            known |= outputs_of(onnx.load(piece.path), {name: known[name] for name in piece.inputs})
+        assert np.array_equal(known["z"], expected["z"])
+        (_, listed) = json.loads(export(workload, plan, "onnx"))["stages"]
+        assert ("node mask" in listed["inputs"]) == (choice == "sent")
 
 
 def test_a_node_that_the_workload_lacks_is_named_and_nothing_is_written(tmp_path: Path) -> None:

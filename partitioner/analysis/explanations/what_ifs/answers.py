@@ -116,7 +116,7 @@ class WhatIfs:
         question, report = self.question, self.report
         told = f"with {change.words}" if change.name else "as it is"
         several = question.plan.stage_of is not None  # stages on a device, of which other schedules have one
-        graph = question.graph if change.graph is None else change.graph
+        graph = question.searched if change.graph is None else change.graph
         devices = question.devices if change.devices is None else change.devices
         options = {**question.options, **change.options, **self.options}
         constraints = options.get("constraints")

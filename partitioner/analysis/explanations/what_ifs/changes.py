@@ -91,7 +91,7 @@ def _memory(question: PlanQuestion, name: str, words: str, factor: float | None)
 
 def _faster_links(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
     name, words = "faster_links", "links of twice the speed"
-    devices, graph = question.devices, question.graph
+    devices, graph = question.devices, question.searched
     exchanged = any(each.bandwidth is not None for each in devices.kinds)
     if not graph.cost.any() and not exchanged and not graph.alternatives:
         yield Change(name, words, against=f"{NOTHING}: no transfer takes any time")

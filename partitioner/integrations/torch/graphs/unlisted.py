@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, TypeVar
+
+import torch
 
 from partitioner.integrations.torch.graphs.owners import storage_keys, storages_written
 from partitioner.integrations.torch.graphs.values import tensors_of
@@ -58,6 +60,31 @@ def foreign_operators(
         and _makes_memory(node)
         and (node in needed or not results)
     ]
+
+
+def alike_anywhere(module: Any, calls: Iterable[Any]) -> set[Any]:
+    """Return the calls that make the same of the same tensors wherever and whenever they run.
+
+    They draw no random numbers, write nothing, and read no parameter and no buffer that a call writes into.
+
+    Parameters
+    ----------
+    module
+        The module of an exported program.
+    calls
+        Its calls.
+    """
+    calls = list(calls)
+    changed = {one.target for node in calls if storages_written(node) for one in node.all_input_nodes}
+    changed |= {name for name, _ in module.named_parameters()}
+    seeded = torch.Tag.nondeterministic_seeded
+    return {
+        node
+        for node in calls
+        if seeded not in getattr(node.target, "tags", ())
+        and not storages_written(node)
+        and changed.isdisjoint(one.target for one in node.all_input_nodes if one.op == "get_attr")
+    }
 
 
 def _makes_memory(node: Any) -> bool:

@@ -97,6 +97,7 @@ class PipelineRank:
         self.modules = stages.of_rank(rank)
         self._stages = [TimedStage(module, len(stages.modules), where) for module in self.modules]
         self._form, self._microbatches, self._loss = stages.form, microbatches, loss
+        self._inputs = stages.inputs
         self._losses: list[Any] = []
         score = None if loss is None else self._score
         self._tied = TiedCopies(stages.tied, stages.devices)
@@ -128,16 +129,17 @@ class PipelineRank:
         Parameters
         ----------
         batch, kwargs
-            The arguments of the model for the whole batch; only the rank of the first stage reads them.
-            Tensors are cut into microbatches along the first dimension, except those that have the shape of
-            one microbatch, which all of them get.
+            The arguments of the model for the whole batch; only the rank of the first stage reads them, and
+            those of stages that compute themselves what depends on inputs alone. Tensors are cut into
+            microbatches along the first dimension, except those that have the shape of one microbatch, which
+            all of them get.
         target
             The target of the whole batch; only the rank of the last stage reads it.
 
         Raises
         ------
         OptionError
-            On the rank of the first stage, if the arguments have another form than those of `stages_of`.
+            On a rank that reads them, if the arguments have another form than those of `stages_of`.
         """
         import torch
 
@@ -147,10 +149,12 @@ class PipelineRank:
         self._losses.clear()
         trains = self._loss is not None
         given: dict[str, Any] = {"target": target} if last and trains else {}
-        calls = self._form.tensors(batch, kwargs or {}, self._microbatches) if first else []
+        reads = first or any(module.given for module in self.modules)
+        calls = self._form.tensors(batch, kwargs or {}, self._microbatches) if reads else []
+        self._schedule.given = [dict(zip(self._inputs, one, strict=True)) for one in calls]
         self._tied.begin()
         with torch.set_grad_enabled(trains):
-            results = self._schedule.step(*calls, return_outputs=not trains, **given)
+            results = self._schedule.step(*calls if first else (), return_outputs=not trains, **given)
         self._tied.add_up()
         output = self._form.merged(results) if results is not None else None
         passes = sorted((one for stage in self._stages for one in stage.passes), key=lambda one: one.begin)

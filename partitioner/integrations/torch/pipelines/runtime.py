@@ -159,6 +159,7 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
         loss: Callable[..., Any] | None,
     ) -> None:
         super().__init__(stages, microbatches, loss_fn=loss, scale_grads=False)
+        self.given: list[dict[str, Any]] = []  # by microbatch the inputs of the model that stages read
         self.fwd_recv_ops, self.bwd_recv_ops = Receives(stages), Receives(stages)
         self._rank_of = dict(enumerate(rank_of))
         rows = enumerate(csv.reader(table.splitlines()))
@@ -175,7 +176,7 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
 
     def _split_inputs(self, args: tuple[Any, ...], kwargs: Any = None) -> tuple[list[Any], list[Any]]:
         """Return the arguments of each microbatch, which are given as such; none on ranks that take none."""
-        return list(args) or [()] * self._n_microbatches, [{}] * self._n_microbatches
+        return list(args) or [()] * self._n_microbatches, self.given or [{}] * self._n_microbatches
 
     def _merge_outputs(self, output_chunks: list[Any]) -> list[Any]:
         """Return the outputs of each microbatch."""

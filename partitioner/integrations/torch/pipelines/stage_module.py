@@ -54,6 +54,8 @@ class StageModule(nn.Module):  # type: ignore[misc]
     recompute
         Whether a forward pass keeps nothing but what the stage received, and is run again for the backward
         pass; buffers then stay as the first run left them.
+    given
+        The names of inputs of the model that it reads in addition to what other stages send it.
     """
 
     def __init__(
@@ -65,16 +67,18 @@ class StageModule(nn.Module):  # type: ignore[misc]
         inputs: tuple[Any, ...],
         outputs: tuple[Any, ...],
         recompute: bool = False,
+        given: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        self.body, self.recompute = body, recompute
+        self.body, self.recompute, self.given = body, recompute, given
         self.index, self.device, self.operators = index, device, operators
         self.inputs, self.outputs = inputs, outputs
         self.whole_backward = _is_whole(body.graph, inputs, outputs)
 
-    def forward(self, *tensors: Any) -> Any:
+    def forward(self, *tensors: Any, **given: Any) -> Any:
         """Return the outputs: copies, that share no memory with what the stage keeps."""
         received = [_Received.apply(one) if one.requires_grad else one for one in tensors]
+        received += [given[name] for name in self.given]
         return tuple(_Sent.apply(one) for one in self._results(received))
 
     def _results(self, received: list[Any]) -> Any:
@@ -97,7 +101,7 @@ class StageModule(nn.Module):  # type: ignore[misc]
 
 def _is_whole(graph: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> bool:
     """Whether a gradient flows through an output but from it to no input."""
-    given = zip(graph.find_nodes(op="placeholder"), inputs, strict=True)
+    given = zip(graph.find_nodes(op="placeholder"), inputs, strict=False)  # those of the model come last
     reached = {node for node, tensor in given if tensor.requires_grad}
     for node in graph.nodes:
         if reached.intersection(node.all_input_nodes):

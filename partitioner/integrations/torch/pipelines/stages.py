@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.integrations.torch.graphs.node_operators import forward_operators, operator_devices
+from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
+from partitioner.integrations.torch.graphs.node_operators import (
+    forward_operators,
+    node_operators,
+    operator_devices,
+)
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.pipelines.order import DeviceRun, device_runs
 from partitioner.workload.graph import Graph
+from partitioner.workload.input_operators import COPIED, FIELD, input_operators
 
 Value = TypeVar("Value")
 
@@ -30,11 +35,14 @@ class PipelineStages:
     tied
         For training the parameters that stages on several devices read, each with these devices, which hold
         copies of it and add up their gradients after each batch.
+    inputs
+        The names of the tensors that a call of the model takes, as stages are given them.
     """
 
     modules: tuple[Any, ...]
     form: Any
     tied: tuple[tuple[Any, tuple[str, ...]], ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -66,7 +74,9 @@ def stages_of(
 
     Tied weights that several devices read are copied to each of them, see `PipelineStages.tied`.
     The model is cut at any operator. A tensor that a later stage reads is carried through the stages between.
-    A chain gives a stage for each device; a free split gives a device several.
+    If the plan has copies of operators that depend on inputs alone (``input_operators="copied"``), each stage
+    computes those that it reads, and every rank must be given the batch. A chain gives a stage for each
+    device; a free split gives a device several.
 
     Parameters
     ----------
@@ -112,13 +122,37 @@ def stages_of(
     program = program_of(model, tuple(args), kwargs or {}, training, homes)
     _require_listed(program, homes, training)
     device_of = _of_calls(program, homes)
-    runs = device_runs(list(program.calls), program.before, device_of, _numbers(program, graph, stage_of))
+    copied = _copied(program, graph, solution)
+    calls = [name for name in program.calls if name not in copied]
+    before = {name: program.before[name] - copied for name in calls}
+    runs = device_runs(calls, before, device_of, _numbers(program, graph, stage_of))
     if training:
         flaws = list(_loss_elsewhere(program, homes, runs))
         if flaws:
             raise WorkloadError(flaws)
-    modules = cut(program, runs, recompute)
-    return PipelineStages(modules, program.form, tied_among(modules) if training else ())
+    modules = cut(program, runs, recompute, copied)
+    inputs = tuple(node.name for node in program.inputs)
+    return PipelineStages(modules, program.form, tied_among(modules) if training else (), inputs)
+
+
+def _copied(program: Any, graph: Graph, solution: Solution) -> frozenset[str]:
+    """Return the calls that each stage of a plan has if it reads them: they depend on inputs alone.
+
+    Such are those of operators that the graph says are, and those that are in no node and read nothing else.
+    """
+    if not isinstance(solution, PlanRecord) or solution.options.get(FIELD) != COPIED:
+        return frozenset()
+    from partitioner.integrations.torch.graphs.unlisted import alike_anywhere
+
+    chosen = zip(node_operators(graph), input_operators(graph).tolist(), strict=True)
+    alone = {name: copied for names, copied in chosen for name in names}
+    bare = alike_anywhere(program.module, program.calls.values())
+    found: set[str] = set()
+    for name, node in program.calls.items():
+        made = {one.name for one in node.all_input_nodes if one.op == "call_function"}
+        if alone.get(program.operator[name], node in bare) and made <= found:
+            found.add(name)
+    return frozenset(found)
 
 
 def _numbers(program: Any, graph: Graph, stage_of: Mapping[Any, int] | None) -> dict[str, int] | None:
