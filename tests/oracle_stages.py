@@ -41,11 +41,15 @@ class Splits:
         """Shape (splits, stages): sums of an amount of every node."""
         return np.asarray(np.einsum("snc,n->sc", self.here, amount))
 
-    def transfers(self, slow: Floats) -> tuple[Floats, Floats]:
-        """Shape (splits, stages) each: in and out, where i and j are connected `slow[i, j]` times slower."""
+    def transfers(self, slow: Floats, latency: float) -> tuple[Floats, Floats]:
+        """Shape (splits, stages) each: in and out, where i and j are connected `slow[i, j]` times slower.
+
+        The devices are the same in all calls, and so is the latency of a tensor.
+        """
         if slow.tobytes() not in self.known:
             into, out = np.zeros(self.size.shape), np.zeros(self.size.shape)
             for maker, users, cost in tensors_of(self.graph):
+                cost = cost + latency if cost > 0 else cost
                 made = self.here[:, maker]
                 abroad = self.here[:, users].any(axis=1) & ~made
                 into += cost * abroad * (made @ slow)
@@ -89,19 +93,21 @@ def exchange_of(
     weights: Floats,
     r: int,
     bandwidth: float,
+    latency: float,
     schedule: str | None,
     microbatches: int | None,
 ) -> Floats:
     """The mean time for a sample in which r replicas exchange weights over links of that bandwidth.
 
     Every sample: each of r replicas takes a sample in turn and sends the weights once, but for its own part,
-    (r - 1) / r of it in the mean. Once a batch: in a ring every replica sends r - 1 parts of 1 / r to add
-    them up, and as many to spread the sums.
+    (r - 1) / r of it in the mean, in r - 1 messages. Once a batch: in a ring every replica sends r - 1 parts
+    of 1 / r to add them up, and as many to spread the sums. Each message has a latency, if there is any.
     """
+    message = np.where(weights > 0, latency, 0.0)
     if microbatches is None or schedule == "1f1b_async" or devices.exchange == "paper":
-        return np.asarray((r - 1) / r * weights / bandwidth)
+        return np.asarray((r - 1) / r * weights / bandwidth + (r - 1) * message)
     steps, part = 2 * (r - 1), weights / r
-    return np.asarray(steps * part / bandwidth / microbatches)
+    return np.asarray(steps * (part / bandwidth + message) / microbatches)
 
 
 def loads_of_stages(
@@ -114,7 +120,7 @@ def loads_of_stages(
     """Shape (splits, stages) each: load, compute, transfers in, transfers out, synchronisation."""
     graph = splits.graph
     slow = np.array([[slowness(devices, one, other) for other in stages] for one in stages])
-    into, out = (each.copy() for each in splits.transfers(slow))
+    into, out = (each.copy() for each in splits.transfers(slow, devices.link_latency))
     compute, sync, load = np.zeros(into.shape), np.zeros(into.shape), np.zeros(into.shape)
     weights = splits.total(graph.parts[0] if graph.parts.any() else graph.size)
     for i, stage in enumerate(stages):
@@ -127,7 +133,8 @@ def loads_of_stages(
             compute[:, i] = kind.time_factor * splits.time[:, row_of(graph, kind), i]
         if r > 1 and kind.bandwidth is not None:
             link = kind.bandwidth / slow[i, i]
-            sync[:, i] = exchange_of(devices, weights[:, i], r, link, schedule, microbatches)
+            delay = devices.link_latency * slow[i, i]
+            sync[:, i] = exchange_of(devices, weights[:, i], r, link, delay, schedule, microbatches)
         mean = combined(devices.communication, compute[:, i], into[:, i], out[:, i]) / r
         added = devices.synchronisation == "added"
         load[:, i] = mean + sync[:, i] if added else np.maximum(mean, sync[:, i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -41,10 +41,12 @@ def random_case(
 ) -> Case:
     """A case in which the features are at work, as far as chance lets them.
 
-    They are out of `FEATURES`; "groups" may take the place of "levels".
+    They are out of `FEATURES`; "groups" may take the place of "levels", and "latency" be added.
     """
     graph = _graph(rng, int(rng.integers(1, most_nodes + 1)), "memory" in features)
     devices = _devices(rng, graph, features, most_devices)
+    if "latency" in features:
+        devices = replace(devices, link_latency=float(rng.choice([0.05, 0.5, 2.0])))
     asked: dict[str, Any] = {}
     if "constraints" in features:
         asked["constraints"] = _constraints(rng, graph, devices)

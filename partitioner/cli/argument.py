@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from partitioner.base.errors import OptionError
 from partitioner.base.units import MS_PER_SECOND, byte_count
+from partitioner.workload.extras import TIME_UNITS
 
 T = TypeVar("T")
 
@@ -87,10 +88,25 @@ def milliseconds(text: str) -> float:
     >>> milliseconds("600ms"), milliseconds("1.5s"), milliseconds("50")
     (600.0, 1500.0, 50.0)
     """
+    return _time(text, "ms")
+
+
+def seconds(text: str) -> float:
+    """Return the seconds that a text says, such as ``5us`` or ``1e-5``, as argparse's `type`.
+
+    Examples
+    --------
+    >>> seconds("5us"), seconds("0.25")
+    (5e-06, 0.25)
+    """
+    return _time(text, "s") / MS_PER_SECOND
+
+
+def _time(text: str, usual: str) -> float:
     plain = text.strip()
-    factor = MS_PER_SECOND if plain.endswith("s") and not plain.endswith("ms") else 1.0
+    unit = next((unit for unit in ("ms", "us", "s") if plain.endswith(unit)), "")
     try:
-        return float(plain.removesuffix("ms").removesuffix("s")) * factor
+        return float(plain.removesuffix(unit)) * TIME_UNITS[unit or usual]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: must be a time, such as 600ms or 1.5s") from None
 

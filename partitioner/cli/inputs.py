@@ -28,7 +28,7 @@ from partitioner.workload.workload import Workload
 
 SIZES = ("accelerators", "memory", "cpus")
 MISSING = " = None"
-LINKS = ("peer_bandwidth", "exchange_bandwidth")  # options for files that take a bandwidth
+LINKS = ("peer_bandwidth", "exchange_bandwidth", "link_latency")  # options for files that take a bandwidth
 _PROFILE_OPTIONS = tuple(
     (argument, argument.keywords.get("dest", argument.name.removeprefix("--").replace("-", "_")))
     for argument in PROFILE.arguments
@@ -66,7 +66,8 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
         raise _as_typed(error, file_format) from error
     devices = chosen_devices(options, planned or devices)
     direct = options.peer_bandwidth is not None and options.route is None
-    linked = with_links(devices, graph, direct=direct, exchange_bandwidth=options.exchange_bandwidth)
+    links = {"exchange_bandwidth": options.exchange_bandwidth, "link_latency": options.link_latency}
+    linked = with_links(devices, graph, direct=direct, **links)
     return workload_of(options.workload, graph, linked)
 
 
@@ -130,12 +131,12 @@ def format_options(options: argparse.Namespace) -> dict[str, Any]:
     Raises
     ------
     OptionError
-        If it gives bandwidths of links, which belong to devices and not to a file.
+        If it gives bandwidths or latencies of links, which belong to devices and not to a file.
     """
     for name in LINKS:
         if getattr(options, name, None) is not None:
             raise OptionError(
-                f"--{name.replace('_', '-')} means nothing to several workloads: use --bandwidth"
+                f"--{name.replace('_', '-')} means nothing to several workloads: use --bandwidth or --devices"
             )
     return _given(options, tuple(name for _, name in _PROFILE_OPTIONS))
 

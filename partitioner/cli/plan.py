@@ -6,7 +6,7 @@ import argparse
 
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable, write_text
-from partitioner.cli.argument import Section, flag, milliseconds, names, pool, rate, size, value
+from partitioner.cli.argument import Section, flag, milliseconds, names, pool, rate, seconds, size, value
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.planning.layouts.changes import OTHER_GPUS
@@ -157,10 +157,10 @@ LAYOUTS = (
             ),
             value(
                 "--latency",
-                f"add this many seconds to a message between servers (default: {LATENCY:g})",
-                type=float,
+                f"add seconds, or a time such as 5us, to messages between servers (default: {LATENCY:g})",
+                type=seconds,
                 default=LATENCY,
-                metavar="SECONDS",
+                metavar="TIME",
             ),
             value("--memory", "use this many bytes of a GPU (default: all)", type=size, metavar="BYTES"),
             value(

@@ -12,6 +12,7 @@ from partitioner.cli.argument import (
     name_or_names,
     pool,
     rate,
+    seconds,
     size,
     value,
     weights,
@@ -193,6 +194,13 @@ PROFILE = Section(
             "else of --bandwidth)",
             type=rate,
             metavar="BYTES",
+        ),
+        value(
+            "--link-latency",
+            "add this many seconds, or a time such as 5us, to every message: each tensor that is sent, and "
+            "each step of an exchange of weights (default: that of the devices, else 0)",
+            type=seconds,
+            metavar="TIME",
         ),
         value(
             "--cpu-factor",

@@ -103,8 +103,9 @@ def exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) -> Flo
 
     The time is 0 for stages on one device and for kinds that need no exchange (paper, Appendix H.2).
     """
-    weights, bandwidth = _weights_and_bandwidth(placed, links)
-    return np.asarray(weights * (replicas.count - 1) / (replicas.count * bandwidth))
+    weights, bandwidth, latency = _ring(placed, links)
+    sent = weights * (replicas.count - 1) / (replicas.count * bandwidth)
+    return np.asarray(sent + (replicas.count - 1) * latency)
 
 
 def batch_exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) -> Floats:
@@ -113,13 +114,17 @@ def batch_exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) 
     It is an all-reduce in a ring over the slowest link between replicas. The time is 0 for stages on one
     device and for kinds that need no exchange.
     """
-    weights, bandwidth = _weights_and_bandwidth(placed, links)
-    return ring_all_reduce(weights, replicas.count.astype(np.float64), bandwidth)
+    weights, bandwidth, latency = _ring(placed, links)
+    return ring_all_reduce(weights, replicas.count.astype(np.float64), bandwidth, latency)
 
 
-def _weights_and_bandwidth(placed: Placed, links: StageLinks) -> tuple[Floats, Floats]:
-    """Return the weights of each stage and the bandwidth between its replicas, shape (devices,) each."""
+def _ring(placed: Placed, links: StageLinks) -> tuple[Floats, Floats, Floats]:
+    """Return the weights of each stage, and bandwidth and latency between its replicas, shape (devices,)."""
     kinds, stages = placed.devices.kinds, np.arange(len(placed.names))
-    bandwidth = np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds])
-    weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
-    return weights.astype(np.float64), bandwidth[placed.kind] / links.slow(stages, stages)
+    bandwidth = np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds])[
+        placed.kind
+    ]
+    weights = np.bincount(placed.device, placed.graph.weights, len(placed.names)).astype(np.float64)
+    slow = links.slow(stages, stages)
+    exchanged = (weights > 0) & np.isfinite(bandwidth)
+    return weights, bandwidth / slow, placed.devices.link_latency * slow * exchanged

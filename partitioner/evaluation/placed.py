@@ -13,6 +13,7 @@ from partitioner.evaluation.chosen import NONE, choose
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Floats, Graph, Ints
 from partitioner.workload.graph_validation import node_name
+from partitioner.workload.transfers import with_latency
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def read_placement(
 ) -> Placed:
     """Return a placement as arrays; `further` names devices in addition to those of the placement.
 
-    `graph` of the result has the figures of the chosen alternatives.
+    `graph` of the result has the figures of the chosen alternatives, and costs with the devices' latency.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def read_placement(
         If a node is not placed, an id is not that of a node, or a name is not that of a device.
     """
     _check(graph, devices, placement)
-    chosen = choose(graph, alternatives)
+    chosen = choose(with_latency(graph, devices), alternatives)
     names = tuple(dict.fromkeys([*devices.names, *placement.values(), *further]))
     number = {name: i for i, name in enumerate(names)}
     device = np.array([number[placement[node]] for node in graph.ids], dtype=np.int64)

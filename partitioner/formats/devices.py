@@ -35,6 +35,7 @@ READERS: dict[str, Any] = {
     "between": texts,
     "exchange": text,
     "route": text,
+    "link_latency": number,
 }
 CLASSES: dict[str, Any] = {"kinds": DeviceKind, "levels": Level, "groups": DeviceGroup, "links": GroupLink}
 
@@ -44,8 +45,9 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
 
     The file holds an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with
     the fields of :class:`partitioner.DeviceKind`; and optionally `communication`, `synchronisation`,
-    `exchange`, `route`, `levels`, a list of objects with the fields of :class:`partitioner.Level`, or
-    `groups` and `links`, with those of :class:`partitioner.DeviceGroup` and :class:`partitioner.GroupLink`.
+    `exchange`, `route`, `link_latency`, `levels`, a list of objects with the fields of
+    :class:`partitioner.Level`, or `groups` and `links`, with those of :class:`partitioner.DeviceGroup` and
+    :class:`partitioner.GroupLink`.
     :func:`load_transfers` reads the optional field `transfers`.
 
     Raises

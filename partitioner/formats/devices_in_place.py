@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.units import MS_PER_SECOND
-from partitioner.workload.device_validation import is_amount
+from partitioner.workload.device_validation import is_amount, number_rule
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
@@ -44,9 +44,14 @@ def changed(
 
 
 def with_links(
-    devices: Devices, graph: Graph, *, direct: bool = False, exchange_bandwidth: float | None = None
+    devices: Devices,
+    graph: Graph,
+    *,
+    direct: bool = False,
+    exchange_bandwidth: float | None = None,
+    link_latency: float | None = None,
 ) -> Devices:
-    """Return the devices with direct links, or with another bandwidth of the exchange of weights.
+    """Return the devices with direct links, another bandwidth of the exchange of weights, or a latency.
 
     Parameters
     ----------
@@ -57,11 +62,13 @@ def with_links(
     exchange_bandwidth
         Bytes per second that a replica sends; None for the bandwidths that the kinds have. It is that of all
         kinds that pay for transfers.
+    link_latency
+        Seconds of a message in addition to its bytes; None for those that the devices have.
 
     Raises
     ------
     OptionError
-        If the bandwidth is not above 0.
+        If the bandwidth is not above 0, or the latency below it.
     """
     kinds = devices.kinds
     if exchange_bandwidth is not None:
@@ -69,7 +76,10 @@ def with_links(
         speed = exchange_bandwidth / MS_PER_SECOND
         kinds = tuple(replace(each, bandwidth=speed) if each.pays_communication else each for each in kinds)
     kinds = kinds if graph.backward.any() else devices.kinds
-    return replace(devices, kinds=kinds, route="direct" if direct else devices.route)
+    if link_latency is not None and not is_amount(link_latency):
+        raise OptionError(f"link_latency = {shown(link_latency)}: {number_rule(link_latency)}, in seconds")
+    late = devices.link_latency if link_latency is None else link_latency * MS_PER_SECOND
+    return replace(devices, kinds=kinds, route="direct" if direct else devices.route, link_latency=late)
 
 
 def check_rate(name: str, value: object) -> None:

@@ -39,6 +39,7 @@ def load_config(
     devices: Devices | None = None,
     peer_bandwidth: float | None = None,
     exchange_bandwidth: float | None = None,
+    link_latency: float | None = None,
     ways: Sequence[LayoutOptions] | None = None,
     measured: float | Mapping[str, float] | None = None,
     **layout: Unpack[LayoutOptions],
@@ -65,6 +66,9 @@ def load_config(
         planned; None for `bandwidth`.
     exchange_bandwidth
         Bytes per second that a replica sends when weights are exchanged; None for that of transfers.
+    link_latency
+        Seconds that a message takes in addition to its bytes, see :class:`partitioner.Devices`; None for that
+        of `devices`, else 0.
     accelerators, memory
         The number of devices, and the bytes of memory of each; None for one, and that of the named device.
         Neither is given with several names.
@@ -137,5 +141,6 @@ def load_config(
         sizes["accelerators"] = 1
     found = assembled(path, file_format, content, options, sizes, devices, communication)
     direct = peer_bandwidth is not None
-    linked = with_links(found.devices, found.graph, direct=direct, exchange_bandwidth=exchange_bandwidth)
+    links = {"exchange_bandwidth": exchange_bandwidth, "link_latency": link_latency}
+    linked = with_links(found.devices, found.graph, direct=direct, **links)
     return replace(found, devices=linked)

@@ -45,7 +45,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "as dp, with replicas, levels, groups, schedules and limits on stages",
-        ("replicas", "equal replicas", "levels", "groups", "schedule", "limits"),
+        ("replicas", "equal replicas", "levels", "groups", "schedule", "limits", "exchange latency"),
     ),
     MethodInfo(
         "virtual_stages",
@@ -95,7 +95,16 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "plans of pipeline, simulated; the best one improved by moving stage boundaries; with a lower bound",
-        ("replicas", "equal replicas", "levels", "groups", "schedule", "virtual stages", "limits"),
+        (
+            "replicas",
+            "equal replicas",
+            "levels",
+            "groups",
+            "schedule",
+            "virtual stages",
+            "limits",
+            "exchange latency",
+        ),
     ),
     MethodInfo(
         "local_search",
@@ -131,7 +140,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "PipeDream's released planner, on one kind of device; with a lower bound",
-        ("replicas", "levels"),
+        ("replicas", "levels", "exchange latency"),
         may_miss=True,
     ),
     MethodInfo(

@@ -13,6 +13,7 @@ from partitioner.methods.solvers.backends.catalogue import BACKENDS
 FEATURES = {
     "replicas": "replicas",
     "equal replicas": "equal numbers of replicas",
+    "exchange latency": "latencies in exchanges of weights",
     "levels": "levels of devices",
     "groups": "groups of devices with links of their own",
     "schedule": "schedules",

@@ -12,6 +12,7 @@ from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.resolved_constraints import Demands
+from partitioner.workload.transfers import with_latency
 
 COUNTED_ONCE = ("gradients", "optimizer")  # parts of the memory that do not depend on a schedule
 
@@ -61,6 +62,7 @@ def fit(
         kinds=tuple(kind.name for kind in devices.kinds),
         time=time,
         allowed=allowed > 0,
+        cost=with_latency(graph, devices).cost,
         size=size - graph.divided if copied else size,
         alternatives=ways.changed(fitted),
     )

@@ -72,6 +72,9 @@ class Pipeline:
     bandwidth
         Shape (K,): the bandwidth at which sending (r - 1) / r of the weights takes the mean time for a sample
         of the exchange among r replicas; infinity if that takes no time.
+    message
+        Shape (K,): the weights that are sent in the latency of a message: an exchange of W takes as long as
+        one of W + r `message` without latency, if W is above 0.
     added
         Whether the exchange follows the processing; else both overlap.
     group
@@ -100,6 +103,7 @@ class Pipeline:
     pinned: Rows
     adjacent: Rows
     bandwidth: Floats
+    message: Floats
     added: bool
     group: Ints
     slowdown: Floats
@@ -231,6 +235,7 @@ def _pipeline(graph: Graph, devices: Devices, asked: Extension, member: Ints, co
         pinned=_rows(member[fixed], index[demands.device[fixed]], count),
         adjacent=_adjacent(member[neighbour_edges(graph, regime.constraints)], count),
         bandwidth=_bandwidths(devices, regime, asked.piper),
+        message=_messages(devices),
         added=devices.synchronisation == "added",
         group=np.array(
             [[level.size(kind.name) for kind in kinds] for level in devices.levels], dtype=np.int64
@@ -253,6 +258,12 @@ def _bandwidths(devices: Devices, regime: Regime, piper: bool) -> Floats:
     given = np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in devices.kinds])
     often = exchanges_per_sample(devices.exchange, regime.schedule, regime.microbatches)
     return given if piper else given / often
+
+
+def _messages(devices: Devices) -> Floats:
+    """Return what is sent in the time of a message's latency, shape (K,); 0 without an exchange."""
+    given = np.array([0.0 if kind.bandwidth is None else kind.bandwidth for kind in devices.kinds])
+    return given * devices.link_latency
 
 
 def _sums(member: Ints, values: Floats, count: int) -> Floats:

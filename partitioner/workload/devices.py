@@ -11,7 +11,7 @@ from typing import Any
 
 from partitioner.base.argument_types import is_one_of
 from partitioner.base.errors import Flaw, WorkloadError, one_of, shown
-from partitioner.workload.device_validation import SEPARATOR, kind_flaws
+from partitioner.workload.device_validation import SEPARATOR, is_amount, kind_flaws, number_rule
 from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.groups import DeviceGroup, GroupLink
 from partitioner.workload.levels import LEVELS_RULE, Level, level_flaws
@@ -111,7 +111,9 @@ NEWER = {
     "links": (),
     "exchange": "ring",
     "route": "host",
+    "link_latency": 0.0,
 }  # fields whose default is not part of `Devices.text`
+SINGLE = ("exchange", "route", "link_latency")  # of them those that are one value
 MEMORY_TOLERANCE = 1e-9
 SHOWN_KINDS = 6
 LONGEST_INDEX = 9  # digits
@@ -215,6 +217,11 @@ class Devices:
         devices that carries both directions at once; the transfer takes c, and each end is busy for c / 2, so
         that a device which receives and sends as much does both in the time of one. Operators placed one by
         one (:class:`partitioner.Transfers`) always exchange tensors directly.
+    link_latency
+        The time that a message takes in addition to that of its bytes, in the unit of the graph's times. The
+        cost of a tensor that is sent, if it is above 0, grows by it, and so does each step of an exchange of
+        weights: a ring of r replicas takes 2 (r - 1) steps, the mean for every sample is r - 1.
+        Factors for transfers and slowdowns of links apply to it, too.
 
     Raises
     ------
@@ -236,6 +243,7 @@ class Devices:
     links: tuple[GroupLink, ...] = ()
     exchange: str = "ring"
     route: str = "host"
+    link_latency: float = 0.0
 
     def __post_init__(self) -> None:
         for name, rule in SEQUENCES.items():
@@ -259,6 +267,10 @@ class Devices:
             present = {kind.name: kind.count for kind in self.kinds if kind.count}
             flaws = level_flaws(present, self.levels) + group_flaws(present, self.groups, self.links)
             flaws += self._route_flaws()
+        if not is_amount(self.link_latency):
+            flaws.append(
+                Flaw("devices", "link_latency", shown(self.link_latency), number_rule(self.link_latency))
+            )
         if self.levels and self.groups:
             flaws.append(Flaw("devices", "groups", "", "must not be given in addition to levels"))
         if flaws:
@@ -293,7 +305,11 @@ class Devices:
             "levels": levels,
             "synchronisation": plain.synchronisation,
             **plain.grouping,
-            **{name: getattr(plain, name) for name in ("exchange", "route") if self._differs(name)},
+            **{
+                name: getattr(plain, name)
+                for name in ("exchange", "route", "link_latency")
+                if self._differs(name)
+            },
         }
 
     def _route_flaws(self) -> list[Flaw]:
@@ -315,7 +331,8 @@ class Devices:
             "overlapped": "beside processing",
             "duplex": "beside processing, in and out apart",
         }
-        return f"{way[self.route]}; {beside[self.communication]}"
+        late = f"; {self.link_latency:g} of latency for every message" if self.link_latency else ""
+        return f"{way[self.route]}; {beside[self.communication]}{late}"
 
     @property
     def transfer_factors(self) -> tuple[float, ...]:
@@ -347,7 +364,8 @@ class Devices:
         levels = tuple(replace(level, slowdown=float(level.slowdown)) for level in self.levels)
         groups = tuple(replace(group, slowdown=float(group.slowdown)) for group in self.groups)
         links = tuple(replace(link, slowdown=float(link.slowdown)) for link in self.links)
-        return replace(self, kinds=kinds, levels=levels, groups=groups, links=links)
+        late = float(self.link_latency)
+        return replace(self, kinds=kinds, levels=levels, groups=groups, links=links, link_latency=late)
 
     @property
     def text(self) -> str:

@@ -12,7 +12,9 @@ FOR_EVERY_SAMPLE = ("1f1b_async",)  # schedules that update the weights after ev
 Amount = TypeVar("Amount", float, NDArray[np.float64])
 
 
-def ring_all_gather(size: Amount, devices: Amount, bandwidth: Amount, latency: float = 0.0) -> Amount:
+def ring_all_gather(
+    size: Amount, devices: Amount, bandwidth: Amount, latency: Amount | float = 0.0
+) -> Amount:
     """Return the time in which each of r devices receives the parts of a tensor that the others hold.
 
     The ring takes r - 1 steps, in each of which a device sends a part of `size` / r:
@@ -35,7 +37,9 @@ def ring_all_gather(size: Amount, devices: Amount, bandwidth: Amount, latency: f
     return (devices - 1) * (size / (devices * bandwidth) + latency)
 
 
-def ring_reduce_scatter(size: Amount, devices: Amount, bandwidth: Amount, latency: float = 0.0) -> Amount:
+def ring_reduce_scatter(
+    size: Amount, devices: Amount, bandwidth: Amount, latency: Amount | float = 0.0
+) -> Amount:
     """Return the time in which r devices add up a tensor, of whose sum each keeps a part of `size` / r.
 
     The steps are those of :func:`ring_all_gather`, and so is the formula.
@@ -48,7 +52,9 @@ def ring_reduce_scatter(size: Amount, devices: Amount, bandwidth: Amount, latenc
     return ring_all_gather(size, devices, bandwidth, latency)
 
 
-def ring_all_reduce(size: Amount, devices: Amount, bandwidth: Amount, latency: float = 0.0) -> Amount:
+def ring_all_reduce(
+    size: Amount, devices: Amount, bandwidth: Amount, latency: Amount | float = 0.0
+) -> Amount:
     """Return the time in which r devices add up a tensor, of which each gets the whole sum.
 
     It is a reduce-scatter and an all-gather: 2 (r - 1) (`size` / (r `bandwidth`) + `latency`).

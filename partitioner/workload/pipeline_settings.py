@@ -42,6 +42,7 @@ class Regime:
     def features(self, devices: Devices) -> tuple[str, ...]:
         """Return the features that a method needs beyond stages of one device each on equal links."""
         pinned = set(self.constraints.pin.values()) - {kind.name for kind in devices.kinds}
+        exchanging = (kind.bandwidth is not None for kind in devices.kinds)
         wanted = {
             "replicas": self.replicas > 1,
             "levels": bool(devices.levels),
@@ -49,6 +50,7 @@ class Regime:
             "schedule": self.schedule is not None,
             "virtual stages": self.has_virtual_stages,
             "equal replicas": self.replicas > 1 and self.constraints.equal_replicas,
+            "exchange latency": self.replicas > 1 and devices.link_latency > 0 and any(exchanging),
             "limits": self.constraints.limited or bool(pinned),
         }
         return tuple(name for name, asked in wanted.items() if asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from partitioner.base.argument_types import require_type
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.device_validation import LARGEST, SMALLEST
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Floats
+from partitioner.workload.graph import Floats, Graph
 from partitioner.workload.groups import group_numbers, link_slowdowns
 
 Matrix = Sequence[Sequence[float]]
@@ -143,3 +143,29 @@ def _slowdown(devices: Devices) -> Floats:
 
 
 DEFAULT_TRANSFERS = Transfers()
+
+
+# Transfers between any devices.
+
+
+def with_latency(graph: Graph, devices: Devices) -> Graph:
+    """Return the graph whose costs have the latency of a message: once for each tensor that is sent.
+
+    Edges of cost 0 send nothing. Edges out of a node that carry different tensors still do.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (0, 2)], cost=[0.0, 1.5])
+    >>> with_latency(graph, replace(Devices.accelerated(2), link_latency=0.5)).cost.tolist()
+    [0.0, 2.0]
+    """
+    if not devices.link_latency:
+        return graph
+    source, cost = graph.edges[:, 0], graph.cost
+    found = np.where(cost > 0, cost + devices.link_latency, 0.0)
+    high, low, after = np.zeros(len(graph)), np.full(len(graph), np.inf), np.full(len(graph), np.inf)
+    np.maximum.at(high, source, cost)
+    np.minimum.at(low, source, cost)
+    np.minimum.at(after, source, found)
+    rounded = (low < high)[source] & (cost == high[source]) & (found == after[source])
+    return replace(graph, cost=np.where(rounded, np.nextafter(found, np.inf), found))

@@ -60,6 +60,7 @@ def in_python(config: Path, **links: Any) -> pt.Plan:
             ("--bandwidth", "25GB/s", "--exchange-bandwidth", "1e9"),
             {"bandwidth": 25e9, "exchange_bandwidth": 1e9},
         ),
+        (("--bandwidth", "25GB/s", "--link-latency", "5us"), {"bandwidth": 25e9, "link_latency": 5e-6}),
     ],
 )
 def test_a_command_line_plans_what_python_does(

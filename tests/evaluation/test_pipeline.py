@@ -17,6 +17,7 @@ from tests.random_pipelines import FEATURES, Case, random_case
 
 ALONE = [(feature,) for feature in FEATURES]
 APART = [("groups",), ("groups", "kinds", "replicas", "memory", "constraints", "batch")]
+APART += [("replicas", "latency"), (*FEATURES, "latency"), (*APART[1], "latency")]
 few_and_many = pytest.mark.parametrize("count", [40, pytest.param(250, marks=pytest.mark.slow)])
 
 

@@ -167,7 +167,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
         states.left, states.stride, states.hop, states.behind, states.dominance
     )  # fmt: skip
     summed, threshold, capacity = spec.summed, spec.threshold, spec.capacity
-    bandwidth, follows, memory = costs.bandwidth, costs.added, memory_model.memory
+    bandwidth, message, follows, memory = costs.bandwidth, costs.message, costs.added, memory_model.memory
     in_flight, versions = memory_model.in_flight, memory_model.versions
     weights, sizes, parameters = costs.weights, memory_model.size, memory_model.parameters
     activations, workspaces = memory_model.activations, memory_model.workspace
@@ -199,7 +199,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
                 # the numbers of devices on which the load keeps to the threshold lie in one range
                 fewest, most = max(1, rows.pinned[i]), widest[k]
                 for r in range(fewest, most + 1):
-                    loads[r] = spread(load, sum_of[WEIGHTS], r, bandwidth[k], follows)
+                    loads[r] = spread(load, sum_of[WEIGHTS], r, bandwidth[k], message[k], follows)
                 while fewest <= most and loads[fewest] > threshold:
                     fewest += 1
                 while most >= fewest and loads[most] > threshold:
@@ -225,7 +225,8 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
                         # a stage that can take one more supernode without a larger value is left out
                         done = loads[r] <= known and not summed and dominance
                         if done and easy >= 0 and spread(
-                            load + growth[k, easy], sum_of[WEIGHTS] + weights[easy], r, bandwidth[k], follows
+                            load + growth[k, easy], sum_of[WEIGHTS] + weights[easy], r, bandwidth[k],
+                            message[k], follows,
                         ) <= known and takes(
                             sum_of, samples, kept_versions, memory[k], sizes[easy], parameters[easy],
                             activations[easy], workspaces[easy],

@@ -428,7 +428,9 @@ def _add_stage(model, demand, rows, i, near, found, count):
             for p in range(froms):
                 bits = 0
                 for q in range(goes):
-                    spread_load = spread(load[p, q], sum_of[WEIGHTS], r, costs.bandwidth[k], costs.added)
+                    spread_load = spread(
+                        load[p, q], sum_of[WEIGHTS], r, costs.bandwidth[k], costs.message[k], costs.added
+                    )
                     if spread_load <= threshold:
                         bits |= 1 << q
                 found.mask[count, p] = bits

@@ -203,7 +203,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     costs, ends, memory_model, limits = model.costs, model.ends, model.memory, model.limits
     work, transfer_factor, communication = costs.work, costs.transfer_factor, costs.communication
-    weights, bandwidth = costs.weights, costs.bandwidth
+    weights, bandwidth, message = costs.weights, costs.bandwidth, costs.message
     sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
     workspaces, memory = memory_model.workspace, memory_model.memory
     layer_start, layer_of, by_layers = limits.layer_start, limits.layer, limits.by_layers
@@ -261,8 +261,10 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
                 kept
                 and number_of[PINNED] <= widest[k]
                 and takes(sum_of, lightest[k, 0], lightest[k, 1], memory[k], 0.0, 0.0, 0.0, 0.0)
-                and can_spread(bound, sum_of[WEIGHTS], widest[k], bandwidth[k], costs.added, threshold)
-            ):
+                and can_spread(
+                    bound, sum_of[WEIGHTS], widest[k], bandwidth[k], message[k], costs.added, threshold
+                )
+            ):  # fmt: skip
                 possible = True
             else:
                 load[k] = np.inf
@@ -315,28 +317,38 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
 
 
 @njit(cache=True, inline="always")
-def spread(work, weights, copies, bandwidth, added):  # type: ignore[no-untyped-def]
+def sent_by(weights, copies, message):  # type: ignore[no-untyped-def]
+    """Return the weights whose exchange without latency takes as long as that of a stage with latency."""
+    return weights + copies * message if weights > 0.0 else 0.0
+
+
+@njit(cache=True, inline="always")
+def spread(work, weights, copies, bandwidth, message, added):  # type: ignore[no-untyped-def]
     """Return the mean time for a sample of a stage on `copies` devices, which exchange its weights."""
-    exchange = (copies - 1) * weights / (copies * bandwidth)
+    exchange = (copies - 1) * sent_by(weights, copies, message) / (copies * bandwidth)
     return work / copies + exchange if added else max(work / copies, exchange)
 
 
 @njit(cache=True, inline="always")
-def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignore[no-untyped-def]
+def can_spread(work, weights, most, bandwidth, message, added, threshold):  # type: ignore[no-untyped-def]
     """Whether a stage of at least this work and weights can have a load up to the threshold.
 
-    It may have up to `most` devices. If the exchange is added, the load is monotone in the number of devices;
-    else the least number that the work allows is the best one.
+    It may have up to `most` devices. If the exchange is added, the load of r devices is a / r + b r + c with
+    b = message / bandwidth, which is least near the root of a / b, and monotone without latency; else the
+    least number that the work allows is the best one.
     """
     if work <= threshold:
         return most > 0
     if most < 2 or work == np.inf:
         return False
     if added:
-        return spread(work, weights, most, bandwidth, added) <= threshold
-    fewest = int(min(np.ceil(work / threshold), most + 1.0)) if threshold > 0 else most
-    for copies in range(max(1, fewest - 1), min(most, fewest + 1) + 1):
-        if spread(work, weights, copies, bandwidth, added) <= threshold:
+        first = most
+        if message > 0.0 and weights > 0.0:
+            first = int(min(np.sqrt(max(0.0, work * bandwidth - weights) / message), most))
+    else:
+        first = max(1, int(min(np.ceil(work / threshold), most + 1.0)) - 1) if threshold > 0 else most - 1
+    for copies in range(max(1, first), min(most, first + 2) + 1):
+        if spread(work, weights, copies, bandwidth, message, added) <= threshold:
             return True
     return False
 

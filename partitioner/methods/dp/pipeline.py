@@ -4,11 +4,12 @@ The least largest load of stages that hold ideal J on the devices of state s + r
 
     value[J, s + r of k] = min over I in J of max(value[I, s], load(J - I, k, r))
 
-    load(S, k, r) = work(S, k) / r + (r - 1) / r * weights(S) / bandwidth(k)
+    load(S, k, r) = work(S, k) / r + (r - 1) / r * (weights(S) + r message(k)) / bandwidth(k)
 
-where the exchange of weights is a maximum with the work if the two run at the same time, and a batch adds up
-loads. Three nodes in a row take 2, 8 and 2; with four devices, stages of at most two and no weights,
-the stages {2} of load 2, {8} on two devices of load 4 and {2} of load 2 are best: value 4.
+where `message` is what is sent in the latency of a message (0 without weights). The exchange of weights is a
+maximum with the work if the two run at the same time, and a batch adds up loads. Three nodes in a row take
+2, 8 and 2; with four devices, stages of at most two and no weights, the stages {2} of load 2, {8} on two
+devices of load 4 and {2} of load 2 are best: value 4.
 """
 
 from __future__ import annotations

@@ -287,6 +287,7 @@ def _divided_pipeline(
         pipeline,
         held=held,
         bandwidth=pipeline.bandwidth[kind],
+        message=pipeline.message[kind],
         group=pipeline.group[:, kind],
         pinned=rows_of(owner, items, len(pinned.start) - 1),
     )

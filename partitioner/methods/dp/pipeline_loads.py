@@ -95,7 +95,8 @@ def stage_loads(problem: PipelineProblem, stages: Sequence[Part]) -> Floats:
     copies = np.array([part.replicas for part in stages])
     kind = np.array([part.kind for part in stages], dtype=np.int64)
     weights = np.array([pipeline.weights[part.nodes].sum() for part in stages])
-    exchange = (copies - 1) * weights / (copies * pipeline.bandwidth[kind])
+    sent = weights + copies * pipeline.message[kind] * (weights > 0)
+    exchange = (copies - 1) * sent / (copies * pipeline.bandwidth[kind])
     if len(pipeline.slowdown) or len(pipeline.link):
         work, slow = work_over_links(problem, stages)
         work, exchange = work / copies, exchange * slow

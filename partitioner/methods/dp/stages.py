@@ -159,9 +159,10 @@ class StageCosts(NamedTuple):
         Shape (E,): how many supernodes a net has, and the supernode that makes the tensor.
     enter, leave
         Shape (E,): the cost to a stage of bringing the tensor in, and of sending it out.
-    weights, bandwidth, added
-        Weights that replicas exchange (n,), the bandwidth for that (K,), and whether the time of the exchange
-        is added to the work, or runs at the same time.
+    weights, bandwidth, message, added
+        Weights that replicas exchange (n,), the bandwidth for that and what is sent in the latency of a
+        message (K,) each, and whether the time of the exchange is added to the work, or runs at the same
+        time.
     made, read
         With two passes, shape (E,) and rows over supernodes: the pass in which the tensor is made, and the
         first one in which a supernode reads each of its nets; else empty.
@@ -178,6 +179,7 @@ class StageCosts(NamedTuple):
     leave: Floats
     weights: Floats
     bandwidth: Floats
+    message: Floats
     added: bool
     made: Ints = NO_PASSES
     read: Ints = NO_PASSES
@@ -328,6 +330,7 @@ def costs_of(problem: Problem) -> StageCosts:
         leave=nets.cost,
         weights=np.zeros(problem.n) if pipeline is None else pipeline.weights,
         bandwidth=np.ones(len(problem.count)) if pipeline is None else pipeline.bandwidth,
+        message=np.zeros(len(problem.count)) if pipeline is None else pipeline.message,
         added=pipeline is None or pipeline.added,
     )
 

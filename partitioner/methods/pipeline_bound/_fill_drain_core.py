@@ -24,7 +24,7 @@ from partitioner.methods.dp._passes_core import (
     new_nets,
     remove_pass_nets,
 )
-from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
+from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, sent_by, takes
 from partitioner.methods.dp._walk_core import new_path, walk_of
 from partitioner.methods.dp.lattice import relocate
 from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts
@@ -293,7 +293,9 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
             )
             if not takes(sum_of, held, versions, memory_model.memory[k], 0.0, 0.0, 0.0, 0.0):
                 continue
-            exchange = (r - 1) * sum_of[WEIGHTS] / costs.bandwidth[k] if costs.added else 0.0
+            exchange = 0.0
+            if costs.added:
+                exchange = (r - 1) * sent_by(sum_of[WEIGHTS], r, costs.message[k]) / costs.bandwidth[k]
             for slot in range(table.used[start, s]):
                 behind = table.value[start, s, slot]
                 total, bound = behind, apart[0] + own * load + (own - 1) * exchange

@@ -22,6 +22,7 @@ COMBINATIONS = [
     "groups constraints",
     "groups batch",
     "groups replicas memory",
+    "groups replicas latency",
     ALL,
     f"{ALL} batch",
 ]

@@ -25,6 +25,7 @@ COMBINATIONS = [
     "levels replicas memory",
     "levels replicas constraints",
     ALL,
+    f"{ALL} batch latency",
     f"{ALL} batch",
 ]
 

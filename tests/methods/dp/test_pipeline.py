@@ -86,7 +86,8 @@ def test_random_cases_against_every_accepted_plan(family: object, count: int) ->
 ALONE = ["", "kinds", "replicas", "memory", "constraints", "batch"]
 TOGETHER = ["kinds replicas", "replicas memory", "replicas constraints", "replicas batch", "memory batch"]
 ALL = "kinds replicas memory constraints"
-COMBINATIONS = [*ALONE, *TOGETHER, ALL, f"{ALL} batch"]
+LATE = ["replicas latency", f"{ALL} batch latency"]
+COMBINATIONS = [*ALONE, *TOGETHER, ALL, f"{ALL} batch", *LATE]
 
 
 def attempt(seed: int, features: str, settings: Settings) -> tuple[Outcome, float | None] | None:
@@ -121,7 +122,13 @@ def agree(seeds: range, features: str) -> None:
 
 @pytest.mark.parametrize(
     ("features", "count"),
-    [("", 20), (ALL, 20), (f"{ALL} batch", 20), *(slow(features, 60) for features in COMBINATIONS)],
+    [
+        ("", 20),
+        (ALL, 20),
+        (f"{ALL} batch", 20),
+        (LATE[0], 20),
+        *(slow(features, 60) for features in COMBINATIONS),
+    ],
 )
 def test_equals_exhaustive_search(features: str, count: int) -> None:
     """On graphs of up to 7 nodes and 5 devices, value and feasibility are the oracle's."""
