@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 from grids import markdown_grid
+from ladder_rungs import Run, lost
 
 import partitioner as pt
 from partitioner.methods.ip.descent import EFFORT as DESCENT
@@ -34,7 +35,7 @@ from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
 from tests.random_workloads import random_workload
 
 BAD_INPUT = 2
-SLOWER, WORSE, WARM = 3.0, 1e-6, 5.0
+WARM = 5.0  # seconds, at most, of the run that compiles the kernels
 METHODS = "partitioner.methods."
 Call = Callable[..., Any]
 
@@ -63,16 +64,6 @@ class Family:
     parts: tuple[Part, ...]
     ways: tuple[Mapping[str, Any], ...]
     devices: Callable[[pt.Devices], pt.Devices] = lambda devices: devices
-
-
-@dataclass(frozen=True)
-class Run:
-    """A plan's value, bound and seconds, and the parts that were called."""
-
-    value: float
-    bound: float
-    seconds: float
-    called: set[str] = field(default_factory=set)
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -226,19 +217,7 @@ def run(
             value, bound = plan.value, plan.bound
         except pt.NoPlanFound:
             value, bound = np.inf, 0.0
-    return Run(value, bound, time.perf_counter() - began, called)
-
-
-def lost(whole: Run, part: Run) -> str:
-    """Say what a run without a part loses; nothing if it loses nothing."""
-    found = []
-    if part.value > whole.value * (1 + WORSE):
-        found.append(f"value {part.value:.6g} for {whole.value:.6g}")
-    if part.bound < whole.bound * (1 - WORSE):
-        found.append(f"bound {part.bound:.6g} for {whole.bound:.6g}")
-    if not found and part.seconds > max(SLOWER * whole.seconds, 0.5):
-        found.append(f"{part.seconds:.1f} s for {whole.seconds:.1f} s")
-    return ", ".join(found)
+    return Run(value, bound, time.perf_counter() - began, tuple(sorted(called)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -263,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             whole = run(workload, family, way, options.limit)
             print(f"{label}: {whole}", file=sys.stderr, flush=True)
             for part in parts:
-                if part not in whole.called or (options.parts and part not in options.parts):
+                if part not in whole.tried or (options.parts and part not in options.parts):
                     continue
                 tried[part] += 1
                 loss = lost(whole, run(workload, family, way, options.limit, part))

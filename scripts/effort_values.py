@@ -215,7 +215,12 @@ def _placements(workload: pt.Workload, seed: int, _: float) -> Result:
 
 
 def _stages(workload: pt.Workload, seed: int, _: float) -> Result:
-    given: dict[str, Any] = {"schedule": "interleaved_1f1b", "microbatches": 8, "seed": seed}
+    given: dict[str, Any] = {
+        "schedule": "interleaved_1f1b",
+        "microbatches": 8,
+        "virtual_stages": 4,
+        "seed": seed,
+    }
     devices = pt.Devices.accelerated(4)
     return _of_plan(pt.solve(workload.graph, devices, "throughput", split="chain", **given), "plans")
 
@@ -240,7 +245,7 @@ def _exact(workload: pt.Workload, seed: int, _: float) -> Result:
 
 
 def _packing(workload: pt.Workload, seed: int, _: float) -> Result:
-    problem = _problem(workload, Goal(Measure.LAST_OPERATOR, "free"))
+    problem = _problem(workload, Goal(Measure.LAST_OPERATOR, "free", transfers=pt.Transfers()))
     home, impossible = first_fit.packed(problem.tasks, Settings(seed=seed))
     return Result(1.0 if home is not None else 2.0 if impossible else 3.0)
 
@@ -268,7 +273,7 @@ def _covering(workload: pt.Workload, seed: int, _: float) -> Result:
 
 def _turns(workload: pt.Workload, seed: int, limit: float) -> Result:
     """Solve a free split without the clock but for a limit that is far."""
-    given: dict[str, Any] = {"split": "free", "seed": seed, "deterministic": True, "gap": 0.01}
+    given: dict[str, Any] = {"split": "free", "seed": seed, "deterministic": True}
     return _of_plan(pt.solve(workload.graph, workload.devices, time_limit=limit, **given), "nodes")
 
 

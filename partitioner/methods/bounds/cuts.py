@@ -25,6 +25,9 @@ The cheapest sequences of cuts through windows of work, from nothing on the left
 
 A cut is numbered by the paying stages on its left, and has a phase: the free device is not in use yet, has
 the next stage, had the last one, or is further to the left. Without a free device the first is the only one.
+
+Without it the bound is lower on 7 of 12 networks with wide branchings, by 0.7 to 4.2 %
+(scripts/ablations.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The improvement of a known chain if the ideals do not fit in memory: annealing, then moves of borders."""
+"""The improvement of a known chain if the ideals do not fit in memory: annealing, then moves of borders.
+
+Without annealing 6 of 12 networks with wide branchings have a worse chain, by up to 4 %, without moves of
+borders GPipe's chains of NASNet-A mobile on 4 devices and large on 8 (scripts/ablations.py).
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ makespan is at least
 
 so k equal devices take at most 1 - (1 - 1/M)^k of it in place of k / M: with two devices and two microbatches
 3 / 4 of the makespan, not all of it.
+
+Without it the bound is lower on 20 of 41 pipelines, by 2 % on one (scripts/ablations.py).
 """
 
 from __future__ import annotations

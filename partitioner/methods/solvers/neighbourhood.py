@@ -1,4 +1,7 @@
-"""Large neighbourhoods of the incumbent: most supernodes keep their device, the others are placed again."""
+"""Large neighbourhoods of the incumbent: most supernodes keep their device, the others are placed again.
+
+Given 45 s, 2 of 3 published free splits are 0.1 and 0.2 % worse without them (scripts/ablations.py).
+"""
 
 from __future__ import annotations
 

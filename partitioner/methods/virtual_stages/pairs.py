@@ -3,6 +3,8 @@
 Where stages go round the devices, device i has stages i and p + i: for a given cut between stages p - 1 and
 p, both rounds are walked at once, and what devices 0 to i hold is known by one cut in either round. In a V
 device i has stages i and 2 p - 1 - i: both ends are walked at once, and the last device takes what is left.
+
+Without it 18 of 24 plans with two stages on a device are worse or no longer proven (scripts/ablations.py).
 """
 
 from __future__ import annotations
