@@ -108,7 +108,7 @@ SPLITS = (
     Part("first chain", {"ip.solve:find_start": _nothing}),
 )
 LATENCY = (
-    Part("serial bounds", {"latency.bounds.bound:_serial_bounds": _empty}),
+    Part("serial bounds", {"latency.serial_bound:_serial_bounds": _empty}),
     Part("greedy split", {"latency.solve:fill": _nothing}),
     Part("sequences of blocks", {"latency.sequence.method:SequenceSearch.run": _nothing}),
     Part("beam search", {"latency.sequence.method:SequenceSearch._overlap": _value(True)}),

@@ -20,9 +20,9 @@ from partitioner.methods.dp.linear import solve_linear
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.ip.cover_steps import OFTEN, enumerate_ways, steps_of
 from partitioner.methods.ip.solve import solve_ip
-from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.method import solve_sequence
+from partitioner.methods.latency.serial_bound import bound_of
 from partitioner.methods.method import Outcome, Settings, out_of_time
 from partitioner.methods.registry import METHODS
 from partitioner.planning.first_plan import find_first_plan

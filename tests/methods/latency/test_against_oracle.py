@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.integer_program import formulate
 from partitioner.methods.latency.layout import SubgraphLayout
+from partitioner.methods.latency.serial_bound import bound_of
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.mathopt import solve_scip

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, load
-from partitioner.methods.latency.bounds import bound as latency_bound
-from partitioner.methods.latency.bounds.bound import bound_of
-from partitioner.methods.latency.bounds.flow import EFFORT, flow_for, heaviest_path, spine_along
+from partitioner.methods.latency import serial_bound as latency_bound
+from partitioner.methods.latency.flow import EFFORT, flow_for, heaviest_path, spine_along
 from partitioner.methods.latency.integer_program import formulate
 from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.serial_bound import bound_of
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.cpsat import solve_cpsat

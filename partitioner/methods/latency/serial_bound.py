@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.latency.bounds.flow import (
+from partitioner.methods.latency.flow import (
     EFFORT,
     Flow,
     Spine,

@@ -1,1 +1,0 @@
-"""Lower bounds on the latency that take no search."""
