@@ -11,10 +11,9 @@ from typing import Any
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.base.files import path_name, read_json
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.formats.by_node import known, read_devices
 from partitioner.formats.constraints import read_constraints
 from partitioner.formats.devices import TRANSFERS, read_transfers
-from partitioner.formats.plan_fields import read_fields
+from partitioner.formats.plan_fields import known, read_devices, read_fields
 from partitioner.formats.record import Record, identifier, listing
 from partitioner.workload.constraints import require_constraints
 from partitioner.workload.devices import Devices

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import networkx as nx
 import numpy as np
 
 from partitioner.problem.arrays import Ints, Rows, rows_of
-from partitioner.problem.colocate import colocated_groups
 from partitioner.problem.flow import flow_of
-from partitioner.problem.free_nodes import merge_free_nodes
-from partitioner.problem.groups import Groups, new_groups, survivors
+from partitioner.problem.groups import Groups, colocated_groups, new_groups, survivors
 from partitioner.problem.measure import Measure
 from partitioner.problem.nets import build_nets, forward_outputs, nets_by_edge
 from partitioner.problem.orders import depth_first
 from partitioner.problem.pipeline import UNLIMITED, Extension
 from partitioner.problem.precedence import merge_cycles, precedence_pairs, relabelled
-from partitioner.problem.problem import Problem
-from partitioner.problem.regions import region_of
+from partitioner.problem.problem import Problem, Region
 from partitioner.problem.tasks import Tasks, tasks_of
 from partitioner.problem.variants import (
     AlternativesProblem,
@@ -273,3 +271,125 @@ def _is_roomy(graph: Graph, devices: Devices, extension: Extension | None) -> bo
     limits = [kind.memory_limit for kind in devices.kinds if kind.count]
     held = 0.0 if extension is None else extension.most_held(graph, devices)
     return bool(graph.size.sum() + held <= min(limits))
+
+
+def merge_free_nodes(groups: Groups, roomy: bool, lossless: bool) -> None:
+    """Merge each idle group with at most one neighbour into that neighbour, until none is left.
+
+    On its neighbour's device such a group costs nothing and cuts no tensor. So no optimum is lost if the
+    group may run wherever the neighbour may, and memory cannot be a limit (its size is 0, or `roomy`). With
+    `lossless=False` other idle groups are merged, too. Idle groups without a neighbour are merged into the
+    first group for which this is allowed.
+
+    Parameters
+    ----------
+    groups
+        The groups, which are changed in place.
+    roomy
+        Whether the whole graph fits into the memory of every device.
+    lossless
+        Whether to merge only if no optimum and no feasible plan can be lost.
+    """
+    waiting = [g for g in range(len(groups.parent)) if _is_leaf(groups, g)]
+    while waiting:
+        leaf = waiting.pop()
+        if groups.parent[leaf] != leaf or not _is_leaf(groups, leaf):
+            continue
+        host = next(iter(groups.neighbours[leaf]), None)
+        if host is None:
+            continue
+        safe = _is_safe(groups, leaf, host, roomy)
+        if safe or not lossless:
+            _merge(groups, leaf, host, safe)
+            waiting.append(host)
+    _merge_isolated(groups, roomy, lossless)
+
+
+def _is_leaf(groups: Groups, g: int) -> bool:
+    return bool(groups.idle[g]) and len(groups.neighbours[g]) <= 1
+
+
+def _is_safe(groups: Groups, leaf: int, host: int, roomy: bool) -> bool:
+    """Whether no optimum can be lost by this merge, apart from losses by earlier merges."""
+    runs = bool((groups.relaxed_allowed[:, leaf] | ~groups.relaxed_allowed[:, host]).all())
+    return runs and (roomy or groups.relaxed_size[leaf] == 0)
+
+
+def _merge(groups: Groups, leaf: int, host: int, safe: bool) -> None:
+    groups.parent[leaf] = host
+    groups.size[host] += groups.size[leaf]
+    groups.allowed[:, host] &= groups.allowed[:, leaf]
+    if safe:
+        groups.relaxed_size[host] += groups.relaxed_size[leaf]
+        groups.relaxed_allowed[:, host] &= groups.relaxed_allowed[:, leaf]
+    groups.neighbours[host].discard(leaf)
+    groups.neighbours[leaf].clear()
+
+
+def _merge_isolated(groups: Groups, roomy: bool, lossless: bool) -> None:
+    alone = [g for g in np.flatnonzero(groups.idle).tolist() if not groups.neighbours[g]]
+    alone = [g for g in alone if groups.parent[g] == g]
+    hosts = np.flatnonzero(groups.parent == np.arange(len(groups.parent)))
+    for leaf in alone:
+        if lossless and not roomy and groups.size[leaf] > 0:
+            continue
+        others = (int(h) for h in hosts if h != leaf and groups.parent[h] == h)
+        host = next((h for h in others if not lossless or _is_safe(groups, leaf, h, roomy)), None)
+        if host is not None:
+            _merge(groups, leaf, host, _is_safe(groups, leaf, host, roomy))
+
+
+def region_of(graph: Graph, member: Ints, backward: bool) -> Region:
+    """Return the forward or the backward part of the graph, without nodes that do not affect contiguity.
+
+    A node whose only successor (or only predecessor) is in the same supernode is merged with it: this adds
+    and removes no path between supernodes. Merging a whole colour class could add paths.
+
+    Parameters
+    ----------
+    graph
+        The user's graph.
+    member
+        Shape (N,): supernode of every node.
+    backward
+        Whether to return the backward part instead of the forward part.
+    """
+    inside = graph.backward == backward
+    edges = graph.edges[inside[graph.edges].all(axis=1)]
+    if not (member[edges[:, 0]] == member[edges[:, 1]]).any():
+        return _unshrunk(np.flatnonzero(inside), edges, member)
+    part: nx.DiGraph[int] = nx.DiGraph()
+    part.add_nodes_from(np.flatnonzero(inside).tolist())
+    part.add_edges_from(edges.tolist())
+    _shrink(part, member)
+    number = {node: i for i, node in enumerate(part)}
+    kept = [(number[u], number[v]) for u, v in part.edges]
+    return Region(member[list(part)], np.array(kept, dtype=np.int64).reshape(-1, 2))
+
+
+def _unshrunk(nodes: Ints, edges: Ints, member: Ints) -> Region:
+    """Return the region of all nodes without merges; edges are ordered by producer, without repetition."""
+    number = np.zeros(len(member), dtype=np.int64)
+    number[nodes] = np.arange(len(nodes))
+    ends = number[edges].reshape(-1, 2)
+    first = np.unique(ends[:, 0] * len(member) + ends[:, 1], return_index=True)[1]
+    first = np.sort(first)
+    return Region(member[nodes], ends[first[np.argsort(ends[first, 0], kind="stable")]])
+
+
+def _shrink(part: nx.DiGraph[int], member: Ints) -> None:
+    """Merge nodes into their only successor or only predecessor where these share a supernode."""
+    waiting = list(part)
+    while waiting:
+        node = waiting.pop()
+        if node not in part:
+            continue
+        after, before = list(part.successors(node)), list(part.predecessors(node))
+        if len(after) == 1 and member[after[0]] == member[node]:
+            part.add_edges_from((u, after[0]) for u in before)
+        elif len(before) == 1 and member[before[0]] == member[node]:
+            part.add_edges_from((before[0], v) for v in after)
+        else:
+            continue
+        part.remove_node(node)
+        waiting += before + after

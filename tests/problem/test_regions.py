@@ -7,8 +7,8 @@ import pytest
 
 from partitioner import Graph
 from partitioner.methods.rules import _is_contiguous
+from partitioner.problem.contract import region_of
 from partitioner.problem.problem import Region
-from partitioner.problem.regions import region_of
 
 
 def graph_of(n: int, edges: list[tuple[int, int]], backward: object = False) -> Graph:

@@ -11,8 +11,8 @@ import numpy as np
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.planning.splitting.data_parallel import data_parallel as replicated
 from partitioner.planning.splitting.dimension import Dimension
-from partitioner.problem.colocate import colocated_groups
 from partitioner.problem.fit import fit
+from partitioner.problem.groups import colocated_groups
 from partitioner.problem.tasks import Tasks, tasks_of
 from partitioner.workload.constraints import NONE
 from partitioner.workload.devices import Devices

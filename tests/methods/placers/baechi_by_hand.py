@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from partitioner import Devices, Graph, Transfers
 from partitioner.methods.placers.found import Found
-from partitioner.problem.colocate import colocated_groups
 from partitioner.problem.fit import fit
+from partitioner.problem.groups import colocated_groups
 from partitioner.problem.tasks import Tasks, tasks_of
 from partitioner.workload.constraints import NONE
 from partitioner.workload.resolved_constraints import demands_of

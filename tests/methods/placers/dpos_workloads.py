@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import Devices, Graph, Transfers
-from partitioner.problem.colocate import colocated_groups
+from partitioner.problem.groups import colocated_groups
 from partitioner.problem.tasks import Tasks, tasks_of
 from partitioner.workload.topological import topological
 from tests.random_workloads import fitted, uneven_workload
