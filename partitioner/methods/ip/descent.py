@@ -21,6 +21,10 @@ from partitioner.methods.solvers.portfolio import is_worth_while
 class DescentEffort:
     """How the time of the local search beside solvers is shared.
 
+    Measured by the clock, 6 s each, at half and at twice each value on three published free splits (gnmt,
+    inceptionv3 and bert6 training) while other programs ran: the mean of the values changes by at most
+    0.25 %, which is what a field changes that does not come into play.
+
     Parameters
     ----------
     share
