@@ -34,7 +34,7 @@ def boxes(ax: Axes) -> list[tuple[str, float, float, int]]:
 
 
 def numerals(ax: Axes) -> Any:
-    from partitioner.analysis.plots.timeline import Numerals
+    from partitioner.analysis.plots.numerals import Numerals
 
     return next(found for found in ax.collections if isinstance(found, Numerals))
 
@@ -78,7 +78,7 @@ def test_texts_can_be_read(devices: int, microbatches: int) -> None:
 @pytest.mark.parametrize(("devices", "microbatches"), SIZES)
 def test_numbers_stand_only_where_they_fit(devices: int, microbatches: int) -> None:
     """Each number's outline is inside its box; in wide boxes all are written, zooming in shows more."""
-    from partitioner.analysis.plots.timeline import _extent
+    from partitioner.analysis.plots.numerals import _extent
 
     timeline = gpipe(devices, microbatches)
     ax = plot_timeline(timeline)
