@@ -4,6 +4,7 @@ from partitioner.analysis.explanations.conflict import Conflict, conflicting_dem
 from partitioner.analysis.explanations.difference import PlanDifference, diff
 from partitioner.analysis.explanations.explain import explain
 from partitioner.analysis.explanations.explanation import Explanation
+from partitioner.analysis.reports.layouts import report_layouts
 from partitioner.analysis.reports.report import Report, report
 from partitioner.analysis.sweeps.pool import DevicePool
 from partitioner.analysis.sweeps.result import SweepResult
@@ -137,6 +138,7 @@ __all__ = [
     "plan_serving",
     "recommend",
     "report",
+    "report_layouts",
     "solve",
     "split_operations",
     "sweep",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+from partitioner.analysis.reports.layouts import report_layouts
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable, write_text
 from partitioner.cli.argument import Section, flag, milliseconds, names, pool, rate, seconds, size, value
 from partitioner.cli.output import show
+from partitioner.cli.report import check_html
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.planning.layouts.changes import OTHER_GPUS
 from partitioner.planning.layouts.plan import TIME_LIMIT, TOP, plan
@@ -180,6 +183,12 @@ LAYOUTS = (
                 metavar="FILE",
             ),
             value(
+                "--report",
+                "write a report of the fastest layout, with the ranks of all GPUs, its schedule and memory, "
+                "to this file (default: none)",
+                metavar="FILE.html",
+            ),
+            value(
                 "--output",
                 "write the table as JSON to this file (default: none is written)",
                 metavar="FILE.json",
@@ -203,7 +212,9 @@ def plan_layouts(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule, or no layout fits.
     """
-    check_writable(options.output, options.settings)
+    check_writable(options.output, options.settings, options.report)
+    if options.report is not None:
+        check_html("--report", options.report)
     needed = SERVED if options.serve else TRAINING
     for name in needed:
         if getattr(options, name) is None:
@@ -215,6 +226,10 @@ def plan_layouts(options: argparse.Namespace) -> None:
         if not isinstance(found, LayoutPlan):
             raise OptionError(f"settings = {shown(options.settings)}: are written for training on equal GPUs")
         texts[options.settings] = found.settings()
+    if options.report is not None:
+        if not isinstance(found, LayoutPlan):
+            raise OptionError(f"report = {shown(options.report)}: is written for training on equal GPUs")
+        texts[options.report] = report_layouts(found, model=Path(options.config).stem).html
     writes = [lambda path=path, text=text: write_text(path, text) for path, text in texts.items() if path]
     show(found.to_json() if options.format == "json" else found.summary(), *writes)
 

@@ -52,6 +52,18 @@ REPORT = (
 )
 
 
+def check_html(option: str, path: str) -> None:
+    """Raise if an option's file does not end as pages do.
+
+    Raises
+    ------
+    OptionError
+        Naming option and file.
+    """
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise OptionError(f"{option} {path}: must end in {' or '.join(SUFFIXES)}")
+
+
 def write_report(options: argparse.Namespace) -> None:
     """Write the report of a plan to a file.
 
@@ -60,8 +72,7 @@ def write_report(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule, bokeh is not installed, or the file cannot be written.
     """
-    if Path(options.output).suffix.lower() not in SUFFIXES:
-        raise OptionError(f"--output {options.output}: must end in {' or '.join(SUFFIXES)}")
+    check_html("--output", options.output)
     check_writable(options.output)
     plan = load_plan(options.plan)
     workload = read_workload(as_planned(options, plan.record), plan.hardware)

@@ -74,7 +74,7 @@ class ProfiledCosts(ModelCosts):
         sent = np.array(model["activation_parameters_bytes"], dtype=np.float64) / layout.tensor
         nothing = np.zeros(len(times))
         costs = (times / 3, 2 * times / 3, held, held, 2 * held, nothing, nothing, sent)
-        return LayerCosts(*costs, routed=nothing, updated=2 * held)
+        return LayerCosts(*costs, routed=nothing, updated=2 * held, collectives=nothing)
 
 
 def predicted(run: UnlikeRun, benchmarks: Path) -> float:

@@ -64,6 +64,16 @@ def test_json_is_one_object_and_settings_are_a_file(
     assert f"--tensor-model-parallel-size {best['tensor']}\n" in settings.read_text(encoding="utf-8")
 
 
+def test_a_report_is_a_page(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("bokeh", reason="reports need bokeh")
+    page = tmp_path / "layout.html"
+    assert main(["plan", config, *ASKED, "--report", str(page)]) == 0
+    best = capsys.readouterr().out.split(":")[0]
+    assert f"<td class=\"text\">{best}</td>" in page.read_text(encoding="utf-8")
+    assert main(["plan", config, *ASKED, "--report", str(tmp_path / "layout.txt")]) == 2
+    assert "must end in .html or .htm" in capsys.readouterr().err
+
+
 def test_settings_of_no_runtime_are_refused(
     config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable
+from partitioner.workload.graph import Floats
 
 if TYPE_CHECKING:
     from bokeh.models import GlyphRenderer, Range1d, UIElement
     from bokeh.plotting import figure as Figure  # noqa: N812
 
 ROW, FRAME, HIGHEST = 22, 70, 900  # pixels
+THICK = 0.72  # of a row
 LEAST_LABEL = 11  # pixels between two labels of rows
 NEUTRAL = "#8b93a1"  # legible on light and on dark backgrounds
 
@@ -68,6 +72,22 @@ def row_figure(name: str, rows: Sequence[str], end: float = 1.0, x_range: Range1
     return plot
 
 
+def stacked_bars(
+    plot: Figure,
+    parts: Mapping[str, Floats],
+    colours: Mapping[str, str],
+    shown: Mapping[str, Sequence[Any]],
+) -> list[GlyphRenderer[Any]]:
+    """Draw the parts of every row one after the other; `shown` is what the pointer shows of a row."""
+    right, bars = np.cumsum(list(parts.values()), axis=0), []
+    rows = np.arange(right.shape[1])
+    for (name, length), till in zip(parts.items(), right, strict=True):
+        data = {**shown, "left": till - length, "right": till, "row": rows}
+        look = {"color": colours[name], "line_width": 0, "legend_label": name}
+        bars.append(plot.hbar("row", left="left", right="right", height=THICK, source=data, **look))
+    return bars
+
+
 def add_hover(plot: Figure, renderers: Sequence[GlyphRenderer[Any]], titles: Sequence[str]) -> None:
     """Let the pointer show the columns of these names, whose texts are never read as markup."""
     from bokeh.models import HoverTool
@@ -76,10 +96,10 @@ def add_hover(plot: Figure, renderers: Sequence[GlyphRenderer[Any]], titles: Seq
     plot.add_tools(HoverTool(renderers=list(renderers), tooltips=shown, point_policy="follow_mouse"))
 
 
-def legend_above(plot: Figure) -> None:
-    """Move the legend above the figure; a click on an entry hides what it names."""
+def legend_above(plot: Figure, entries: int = 4) -> None:
+    """Move the legend above the figure, `entries` in a line; a click on an entry hides what it names."""
     legend = plot.legend[0]
-    legend.orientation, legend.ncols = "horizontal", 4
+    legend.orientation, legend.ncols = "horizontal", entries
     legend.click_policy = "hide"
     legend.border_line_color = None
     legend.margin = legend.padding = 0

@@ -10,7 +10,15 @@ import numpy as np
 
 from partitioner.analysis.plots.colours import COMPUTE, PARTS
 from partitioner.analysis.plots.loads import TOLERANCE, bounds_loads, in_order, load_parts, stage_title
-from partitioner.analysis.reports.canvas import add_hover, draw_span, legend_above, row_figure, with_unit
+from partitioner.analysis.reports.canvas import (
+    THICK,
+    add_hover,
+    draw_span,
+    legend_above,
+    row_figure,
+    stacked_bars,
+    with_unit,
+)
 from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.text.figures import figure
 from partitioner.results.plan import Plan
@@ -19,7 +27,6 @@ from partitioner.workload.graph import Floats
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812
 
-THICK = 0.72
 MARK = "#e0409a"  # stands out from the parts and from both backgrounds
 NAMES = {"compute": "processing", "in": "transfers in", "out": "transfers out", "sync": "exchange of weights"}
 
@@ -40,11 +47,8 @@ def loads_figure(plan: Plan, loads: Sequence[DeviceLoad]) -> Figure:
     plot.xaxis.axis_label = with_unit("time per sample", plan.time_unit)
     shown = {"device": [one.name for one in used], "load": _figures(load)}
     shown |= {NAMES[name]: _figures(length) for name, length in parts.items()}
-    bars = []
-    for (name, length), till in zip(parts.items(), right, strict=True):
-        data = shown | {"left": till - length, "right": till, "row": np.arange(len(used))}
-        look = {"color": PARTS.get(name, COMPUTE), "line_width": 0, "legend_label": NAMES[name]}
-        bars.append(plot.hbar("row", left="left", right="right", height=THICK, source=data, **look))
+    named = {NAMES[name]: length for name, length in parts.items()}
+    bars = stacked_bars(plot, named, {NAMES[name]: PARTS.get(name, COMPUTE) for name in parts}, shown)
     if (right[-1] > load * (1 + TOLERANCE)).any():
         _mark(plot, load)
     if bound is not None:

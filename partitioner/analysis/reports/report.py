@@ -142,6 +142,7 @@ def report(
     makespan = found.makespan if own and isinstance(found, Timeline) else None
     columns, rows = part_rows(parts, _bubbles(found))
     html = page(
+        "plan.html",
         figures,
         title=title,
         headline=[*plan.headline().splitlines(), *([rates_in_words(plan.rates)] * bool(plan.rates))],
@@ -204,17 +205,19 @@ POLICY = (
 )
 
 
-def page(figures: Mapping[str, UIElement], **texts: Any) -> str:
-    """Return the page with its figures, by the id of the element that each is drawn in.
+def page(template: str, figures: Mapping[str, UIElement], **texts: Any) -> str:
+    """Return the page of a template with its figures, by the id of the element that each is drawn in.
 
     All texts are escaped by the template. A policy in the page allows its two scripts, by their hashes, and
     no request; so not even markup that got into the page could run anything.
     """
-    from jinja2 import Environment
+    from jinja2 import Environment, FunctionLoader
 
     scripts = [_library(), _asset("page.js")]
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    html: str = environment.from_string(_asset("page.html")).render(
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_asset)
+    )
+    html: str = environment.get_template(template).render(
         policy=POLICY.format(hashes=" ".join(map(_source, scripts))),
         style=_asset("page.css"),
         scripts=scripts,

@@ -21,7 +21,8 @@ from partitioner.workload.layer import Layer
 PARAMETERS_DIVIDED = 3  # the ZeRO number from which replicas divide the parameters
 UPDATES_APART = 1_000_000_000  # samples between updates: their time is not in the layers
 FIELDS = ("forward", "backward", "parameters", "gradients", "optimizer", "activations", "workspace", "output")
-SUMMED = ("forward", "backward", "parameters", "gradients", "optimizer", "activations", "routed", "updated")
+COLLECTIVES = "collectiveTime"  # a further field of layers
+SUMMED = (*FIELDS[:6], "routed", "updated", "collectives")
 
 
 class LayerCosts(NamedTuple):
@@ -41,6 +42,8 @@ class LayerCosts(NamedTuple):
         Bytes of those gradients that belong to experts which devices divide among them.
     updated
         Bytes of the parameters and gradients that the optimizer's step reads and writes here.
+    collectives
+        Milliseconds that collectives add to both passes.
     """
 
     forward: Floats
@@ -53,6 +56,7 @@ class LayerCosts(NamedTuple):
     output: Floats
     routed: Floats
     updated: Floats
+    collectives: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +179,9 @@ class ModelCosts:
             experts = [expert_parameters(block.network, own.hidden) for block in own.blocks]
             at = slice(self.first_block, self.first_block + len(experts))
             routed[at] = np.array(experts) * setting.numbers.gradients * setting.parallelism.held(2, 1.0)
-        return LayerCosts(**found, routed=routed, updated=found["gradients"] + found["parameters"])
+        updated = found["gradients"] + found["parameters"]
+        collectives = np.array([one.more.get(COLLECTIVES, 0.0) for one in layers], float)
+        return LayerCosts(**found, routed=routed, updated=updated, collectives=collectives)
 
 
 def _held(whole: LayerCosts, parallelism: Parallelism, zero: int) -> Floats:

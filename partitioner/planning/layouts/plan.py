@@ -169,6 +169,7 @@ def plan(
         time.perf_counter() - started,
         changes,
         tokens_per_second,
+        tuple(runs),
     )
 
 

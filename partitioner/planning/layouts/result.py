@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import RenderableType
@@ -15,6 +15,7 @@ from partitioner.base.markup import html_table
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
 from partitioner.planning.layouts.runtime_files import Training, settings_of
+from partitioner.planning.layouts.timing import LayoutRun
 
 SAME = 0.0005  # relative difference of times below which the table shows none
 
@@ -107,6 +108,8 @@ class LayoutPlan:
         before unequal stages were sought.
     tokens_per_second
         The rate for which the GPUs of the cluster are the fewest; None if their number was given.
+    runs
+        The simulation of every layout in `rows`.
     """
 
     rows: tuple[LayoutRow, ...]
@@ -121,6 +124,7 @@ class LayoutPlan:
     runtime_seconds: float
     changes: tuple[LayoutChange, ...] = ()
     tokens_per_second: float | None = None
+    runs: tuple[LayoutRun, ...] = field(default=(), repr=False)
 
     @property
     def best(self) -> LayoutRow:
@@ -142,6 +146,34 @@ class LayoutPlan:
     def summary(self, width: int | None = None) -> str:
         """Return the table of the layouts as text."""
         return layout_table(self, width)
+
+    def headline(self) -> list[str]:
+        """Return a sentence on the best layout, after one on the number of GPUs if that was sought."""
+        ended = "" if self.complete else "; the time limit ended the search"
+        best, head = self.best, []
+        if self.tokens_per_second is not None:
+            rate = f"{self.tokens_per_second:,.0f} tokens/s"
+            head = [f"{self.cluster.gpus} GPUs, the fewest with {rate} in equal stages"]
+        return [
+            *head,
+            f"{best.layout.name}: {best.seconds:.4g} s a batch, {best.tokens_per_second:,.0f} tokens/s, "
+            f"{best.seconds / self.bound - 1:.1%} above the bound of {self.bound:.4g} s "
+            f"over all {self.tried} layouts ({self.simulated} simulated, "
+            f"{self.runtime_seconds:.1f} s){ended}",
+        ]
+
+    def why_second(self) -> str:
+        """Return why the runner-up loses: the part of its time that exceeds the winner's most."""
+        if len(self.rows) < 2:
+            return ""
+        first, second = self.rows[:2]
+        later = second.seconds - first.seconds
+        if later < SAME * first.seconds:
+            return "the second takes as long"
+        mine, others = _parts(first), _parts(second)
+        more = {name: others[name] - mine[name] for name in mine}
+        worst = max(more, key=lambda name: more[name])
+        return f"the second takes {later:.3g} s more, most of it in {worst}"
 
     def settings(self, number: int = 0) -> str:
         """Return the settings of the runtime that run a layout: arguments, TOML, JSON or overrides.
@@ -194,6 +226,7 @@ CHANGES = (
     "gain: tokens/s with the change over those without it, equal stages in both; *: not all layouts were "
     "looked at"
 )
+CHANGE_TEXTS, CHANGE_FIGURES = ("change", "layout"), ("tokens/s", "gain", "GB", "to bound")
 COLUMNS = "TFLOP/s and GB of a GPU; exposed: gradients are exchanged and nothing else runs"
 
 
@@ -204,18 +237,9 @@ def layout_table(plan: LayoutPlan, width: int | None = None) -> str:
     table = figure_table(wide, ("layout",), names)
     for row in plan.rows:
         table.add_row(*map(Text, (row.layout.name, *(FIGURES[name](row) for name in names))))
-    ended = "" if plan.complete else "; the time limit ended the search"
-    best = plan.best
-    head = (
-        f"{best.layout.name}: {best.seconds:.4g} s a batch, {best.tokens_per_second:,.0f} tokens/s, "
-        f"{best.seconds / plan.bound - 1:.1%} above the bound of {plan.bound:.4g} s "
-        f"over all {plan.tried} layouts ({plan.simulated} simulated, {plan.runtime_seconds:.1f} s){ended}"
-    )
-    below = map(Text, (DEGREES, COLUMNS, _why_second(plan)))
-    parts: list[RenderableType] = [Text(head), table, *below]
-    if plan.tokens_per_second is not None:
-        rate = f"{plan.tokens_per_second:,.0f} tokens/s"
-        parts.insert(0, Text(f"{plan.cluster.gpus} GPUs, the fewest with {rate} in equal stages"))
+    head = map(Text, plan.headline())
+    below = map(Text, (DEGREES, COLUMNS, plan.why_second()))
+    parts: list[RenderableType] = [*head, table, *below]
     if plan.changes:
         parts += [Text(""), change_table(plan.changes, wide), Text(CHANGES)]
     return render(parts, width)
@@ -223,30 +247,19 @@ def layout_table(plan: LayoutPlan, width: int | None = None) -> str:
 
 def change_table(changes: Sequence[LayoutChange], wide: bool) -> Table:
     """Return a line for each change: the tokens per second that it buys, and the layout that has them."""
-    table = figure_table(wide, ("change", "layout"), ("tokens/s", "gain", *["GB", "to bound"] * wide))
+    table = figure_table(wide, CHANGE_TEXTS, CHANGE_FIGURES[: None if wide else 2])
     for change in changes:
-        best, mark = change.best, "" if change.complete else "*"
-        if best is None:
-            table.add_row(Text(change.change), Text(change.reason), "-", "-", *["-", "-"] * wide)
-            continue
-        more = (f"{best.memory / 1e9:.1f}", f"{best.seconds / change.bound - 1:.1%}") if wide else ()
-        figures = (f"{best.tokens_per_second:,.0f}", f"{change.gain:.2f}{mark}", *more)
-        table.add_row(Text(change.change), Text(best.layout.name), *figures)
+        table.add_row(*map(Text, change_cells(change)[: len(table.columns)]))
     return table
 
 
-def _why_second(plan: LayoutPlan) -> str:
-    """Return why the runner-up loses: the part of its time that exceeds the winner's most."""
-    if len(plan.rows) < 2:
-        return ""
-    first, second = plan.rows[:2]
-    later = second.seconds - first.seconds
-    if later < SAME * first.seconds:
-        return "the second takes as long"
-    mine, others = _parts(first), _parts(second)
-    more = {name: others[name] - mine[name] for name in mine}
-    worst = max(more, key=lambda name: more[name])
-    return f"the second takes {later:.3g} s more, most of it in {worst}"
+def change_cells(change: LayoutChange) -> list[str]:
+    """Return the texts of a change: its name, layout, tokens per second, gain, memory, and gap."""
+    best, mark = change.best, "" if change.complete else "*"
+    if best is None:
+        return [change.change, change.reason, *["-"] * len(CHANGE_FIGURES)]
+    figures = (f"{best.tokens_per_second:,.0f}", f"{change.gain:.2f}{mark}", f"{best.memory / 1e9:.1f}")
+    return [change.change, best.layout.name, *figures, f"{best.seconds / change.bound - 1:.1%}"]
 
 
 def _parts(row: LayoutRow) -> dict[str, float]:

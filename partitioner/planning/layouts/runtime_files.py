@@ -105,7 +105,7 @@ def torchtitan(training: Training) -> str:
     layout = training.layout
     sections: dict[str, dict[str, Any]] = {
         "training": {
-            "local_batch_size": training.global_batch // (layout.data),
+            "local_batch_size": layout.microbatch * (training.accumulated if layout.pipeline > 1 else 1),
             "global_batch_size": training.global_batch,
             "seq_len": training.sequence,
         },

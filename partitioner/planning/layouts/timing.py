@@ -139,11 +139,35 @@ class LayoutRun:
     @cached_property
     def memory(self) -> Floats:
         """Bytes that each device of the pipeline needs, shape (p,)."""
-        stages = self.stages
-        states = self._by_device(stages.parameters + stages.gradients + stages.optimizer)
+        return np.asarray(sum(self.memory_parts.values()))
+
+    @property
+    def memory_parts(self) -> dict[str, Floats]:
+        """What each device of the pipeline needs memory for, in bytes, each of shape (p,)."""
         work = np.zeros(self.layout.pipeline)
-        np.maximum.at(work, self.device, stages.workspace)
-        return np.asarray(states + work + self._activations())
+        np.maximum.at(work, self.device, self.stages.workspace)
+        states = ("parameters", "gradients", "optimizer")
+        held = {name: self._by_device(getattr(self.stages, name)) for name in states}
+        return held | {"activations": self._activations(), "workspace": work}
+
+    @property
+    def time_parts(self) -> dict[str, Floats]:
+        """What each device of the pipeline does during a batch, in milliseconds, each of shape (p,).
+
+        `collectives` are the exchanges inside of layers that processing does not hide, `waiting` lasts until
+        the slowest device has ended.
+        """
+        total = self.simulated[0]
+        passes = self._by_device(self.stages.forward + self.stages.backward)
+        collectives = self._by_device(self.stages.collectives)
+        known = {
+            "processing": self.microbatches * (passes - collectives),
+            "collectives": self.microbatches * collectives,
+            "transfers": self.microbatches * (self.loads - passes),
+            "exchange of gradients": self.exchange,
+            "optimizer": self.step,
+        }
+        return known | {"waiting": np.maximum(0.0, total - np.asarray(sum(known.values())))}
 
     @property
     def fits(self) -> bool:

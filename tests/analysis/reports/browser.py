@@ -41,9 +41,9 @@ class Browser:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.driver.get(page.resolve().as_uri())
-        self.wait(
-            "document.querySelectorAll('#network *, #loads *').length >= 2 && Bokeh.documents.length >= 2"
-        )
+        self.wait("window.Bokeh !== undefined && document.getElementById('figures') !== null")
+        items = "JSON.parse(document.getElementById('figures').textContent)"
+        self.wait(f"{items}.every((one) => document.getElementById(one.target_id).childElementCount > 0)")
 
     def dress(self, scheme: str) -> None:
         """Set the preferred colour scheme."""
@@ -74,18 +74,18 @@ class Browser:
         """Return what the canvas of a picture shows, as the address of an image."""
         return str(self.run(VIEWS + "return view.canvas_view.primary.canvas.toDataURL()", name))
 
-    def hover(self, name: str, node: int = 0) -> list[str]:
-        """Move the pointer to a node of the network, and return the texts that are shown."""
+    def hover(self, name: str, node: int = 0, column: str = "node") -> list[str]:
+        """Move the pointer to a node, which has a `column`, and return the texts that are shown."""
         from selenium.webdriver.common.actions.action_builder import ActionBuilder
 
         script = """
         document.getElementById(arguments[0]).scrollIntoView({block: "center"});
         const place = view.canvas_view.el.getBoundingClientRect();
-        const {data_source} = root.renderers.find((one) => one.data_source.columns().includes("node"));
+        const {data_source} = root.renderers.find((one) => one.data_source.columns().includes(arguments[2]));
         const [x, y] = ["x", "y"].map((axis) => data_source.get(axis)[arguments[1]]);
         return [place.x + view.frame.x_scale.compute(x), place.y + view.frame.y_scale.compute(y)];
         """
-        x, y = self.run(VIEWS + script, name, node)
+        x, y = self.run(VIEWS + script, name, node, column)
         pointer = ActionBuilder(self.driver)
         pointer.pointer_action.move_to_location(int(x) - 2, int(y))
         pointer.pointer_action.move_to_location(int(x), int(y))
