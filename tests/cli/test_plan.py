@@ -69,7 +69,7 @@ def test_a_report_is_a_page(config: str, tmp_path: Path, capsys: pytest.CaptureF
     page = tmp_path / "layout.html"
     assert main(["plan", config, *ASKED, "--report", str(page)]) == 0
     best = capsys.readouterr().out.split(":")[0]
-    assert f"<td class=\"text\">{best}</td>" in page.read_text(encoding="utf-8")
+    assert f'<td class="text">{best}</td>' in page.read_text(encoding="utf-8")
     assert main(["plan", config, *ASKED, "--report", str(tmp_path / "layout.txt")]) == 2
     assert "must end in .html or .htm" in capsys.readouterr().err
 
