@@ -57,7 +57,12 @@ class Links:
 
 
 def exchanges_of_block(
-    block: DecoderBlock, hidden: int, run: TokenRun, parallelism: Parallelism, numbers: NumberBytes
+    block: DecoderBlock,
+    hidden: int,
+    run: TokenRun,
+    parallelism: Parallelism,
+    numbers: NumberBytes,
+    server: int = SERVER,
 ) -> Exchanges:
     """Return what the devices exchange for a block.
 
@@ -66,7 +71,8 @@ def exchanges_of_block(
     between products, a reduce-scatter and an all-gather (Megatron-LM; Korthikanti et al. 2022, Section
     4.2.2). Blocks with one norm sum up both at once. Devices that divide sequences gather keys and values,
     and in the backward pass also sum up their gradients. Devices that divide experts send each token to its
-    experts and back. A block that is computed again exchanges again.
+    experts and back; kernels that overlap this with products send one to each of its servers only, which
+    pass it on (DeepSeek-AI 2024, Section 3.2.2). A block that is computed again exchanges again.
     """
     states = run.tokens * hidden * numbers.computed
     forward = _summed(states, parallelism) * min(block.norms, 2)
@@ -79,7 +85,10 @@ def exchanges_of_block(
         backward += (gathered, Collective("reduce_scatter", run.spread, cached * numbers.computed))
     network, e = block.network, parallelism.expert_parallel
     if isinstance(network, Experts) and e > 1:
-        routed = (Collective("all_to_all", e, states * network.top),) * 2
+        copies = network.top
+        if parallelism.overlapped and e * parallelism.tensor > server:
+            copies = min(copies, -(-e * parallelism.tensor // server), network.reach or copies)
+        routed = (Collective("all_to_all", e, states * copies),) * 2
         forward, backward = forward + routed, backward + routed
     return Exchanges(forward, backward + forward * (parallelism.recompute == "full"))
 

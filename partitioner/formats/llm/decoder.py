@@ -57,7 +57,7 @@ class Experts:
 
     `shared` is the inner width of what every token runs in addition, `shared_gate` whether it has a gate of
     its own, `router_bias` whether the router has a bias. `over` devices hold equal parts of the experts,
-    whose matrices may have biases.
+    whose matrices may have biases. The router chooses experts of at most `reach` servers (None: of any).
     """
 
     count: int
@@ -68,6 +68,7 @@ class Experts:
     router_bias: bool = False
     over: int = 1
     bias: bool = False
+    reach: int | None = None
 
 
 @dataclass(frozen=True)

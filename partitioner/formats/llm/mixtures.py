@@ -104,6 +104,7 @@ def _shared_experts(config: Config, found: Attention) -> Decoder:
         width,
         shared=width * config.number("n_shared_experts", 0),
         router_bias=config.data.get("topk_method") == "noaux_tc",
+        reach=config.optional("topk_group") if config.number("n_group", 1) > 1 else None,
     )
     dense = Dense(config.count("intermediate_size"))
     first, step = config.number("first_k_dense_replace", 0), config.number("moe_layer_freq", 1)

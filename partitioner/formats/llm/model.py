@@ -215,7 +215,7 @@ def _layer(
     stored = count * (weights.embedding if each is None else each)
     if block is not None:
         stored = weights.of_block(block, outer, count, place)
-        own = exchanges_of_block(block, outer, run, setting.parallelism, numbers)
+        own = exchanges_of_block(block, outer, run, setting.parallelism, numbers, setting.server)
     computed = pass_times(operators, setting, block, outer, stored / count if count else 0.0)
     times, *told = _times(computed, setting, stored, count, own)
     routed = 0.0 if block is None else expert_parameters(block.network, outer) / count

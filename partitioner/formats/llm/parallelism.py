@@ -57,7 +57,8 @@ class Parallelism:
         Whether norms and activation functions give factors of one byte (delayed scaling), so that other
         kernels cast only what attention gives and the gradients that no activation function gives.
     overlapped
-        Whether devices exchange tensors while they compute products, so that the longer of both counts.
+        Whether devices exchange tensors while they compute products, so that the longer of both counts, and
+        send a token once to each server that has experts for it.
     routing
         How tokens choose their experts: ``"balanced"``, evenly; ``"power_law"``, some experts more than
         others, and the device with the most rows counts; None: evenly in training, where an auxiliary loss or

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import partitioner as pt
 from partitioner.estimation import Collective, named_device, operation_time
+from partitioner.formats.hugging_face import decoder_of
 from partitioner.formats.llm.collectives import Links, exchanges_of_block, gathered_states
 from partitioner.formats.llm.decoder import Attention, DecoderBlock, Dense, Experts
 from partitioner.formats.llm.memory import number_bytes
@@ -77,6 +78,33 @@ def test_divided_experts_send_tokens_there_and_back() -> None:
     """Two experts a token: 2 x 2 (e - 1) / e of its hidden states."""
     found = exchanges_of_block(MIXED, 128, TokenRun(2, 8), Parallelism(expert_parallel=4), NUMBERS)
     assert sent(found.forward) == sent(found.backward) == 2 * 2 * 3 / 4 * 16 * 128 * 2
+
+
+@pytest.mark.parametrize(
+    ("e", "tensor", "reach", "copies"),
+    [(8, 1, 4, 8), (16, 1, 4, 2), (64, 1, 4, 4), (64, 1, None, 8), (128, 1, None, 8), (8, 4, None, 4)],
+)
+def test_kernels_that_overlap_send_a_token_once_to_a_server(
+    e: int, tensor: int, reach: int | None, copies: int
+) -> None:
+    """Eight experts a token, of any servers or of those that its router reaches; within one, to each."""
+    block, run = DecoderBlock(DENSE.attention, Experts(128, 8, 32, reach=reach)), TokenRun(1, 16)
+    for overlapped, each in ((True, copies), (False, 8)):
+        way = Parallelism(tensor, expert_parallel=e, overlapped=overlapped)
+        alone = exchanges_of_block(DENSE, 128, run, way, NUMBERS)
+        found = exchanges_of_block(block, 128, run, way, NUMBERS)
+        routed = sent(found.forward) - sent(alone.forward)
+        assert routed == pytest.approx(2 * each * (e - 1) / e * 16 * 128 * 2)
+
+
+def test_the_router_reaches_the_groups_of_a_config() -> None:
+    """DeepSeek-V3 has eight groups, of which a token reaches four; GLM-4.5 has one."""
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 128}
+    sizes |= {"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    config = {"model_type": "glm4_moe", "num_key_value_heads": 4, "intermediate_size": 128} | sizes
+    for groups, reach in ((8, 4), (1, None)):
+        made = decoder_of(config | {"n_group": groups, "topk_group": 4}, "config")
+        assert [block.network.reach for block in made.blocks] == [reach, reach]
 
 
 @given(st.integers(2, 8), st.floats(1.0, 1e9), st.floats(1.0, 1e9))
