@@ -2,7 +2,8 @@
 
 Case number i has seed S + i. The search must find the layouts that simulating all finds, no bound may exceed
 a simulated time, and what a layout needs of a GPU's memory, so whether it fits, must be what an oracle counts
-from the sizes of the model. Exit code: 0, or 1 if something is wrong.
+from the sizes of the model (of zero bubble and V schedules if torch is installed, with its passes). Exit
+code: 0, or 1 if something is wrong.
 """
 
 from __future__ import annotations
