@@ -10,6 +10,7 @@ import numpy as np
 
 from partitioner.base.argument_types import check_counts
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.units import MS_PER_SECOND
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of
 from partitioner.formats.llm.model import Setting, layers_of
@@ -50,6 +51,9 @@ class ServingLoad:
                 raise OptionError(f"{name} = {shown(value)}: must be a number of milliseconds above 0")
 
 
+BOTH, PREFILL, DECODE = "both", "prefill", "decode"  # what pipelines do with a request
+
+
 class ServedLayers(NamedTuple):
     """What every layer takes on a group of GPUs that divide it, each of shape (layers,).
 
@@ -65,6 +69,8 @@ class ServedLayers(NamedTuple):
         Bytes of a sequence, all of its tokens, that go to the next layer.
     workspace
         Bytes of a GPU while the prompt passes.
+    moved
+        Milliseconds in which the group sends or takes the cache of a prompt.
     """
 
     prefill: Floats
@@ -73,6 +79,7 @@ class ServedLayers(NamedTuple):
     cache: Floats
     sent: Floats
     workspace: Floats
+    moved: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +100,22 @@ class ServingCosts:
             self._known[key] = self._computed(kind, tensor, batch, expert)
         return self._known[key]
 
-    def request(self, layers: ServedLayers, batch: int) -> Floats:
+    def request(self, layers: ServedLayers, batch: int, role: str = BOTH) -> Floats:
         """Return the milliseconds of a request in every layer, its share of the steps of a batch."""
-        return layers.prefill + self.load.generate * layers.decode / batch
+        if role == PREFILL:
+            return layers.prefill + layers.moved
+        steps = self.steps(role) * layers.decode / batch
+        return steps + (layers.moved if role == DECODE else layers.prefill)
+
+    def steps(self, role: str) -> float:
+        """Return how many tokens of a request come one after the other; the first is that of the prompt."""
+        return self.load.generate - 1 if role == DECODE else self.load.generate
+
+    def first(self, layers: ServedLayers, role: str) -> Floats:
+        """Return the milliseconds until the first token in every layer, which waits for a step of others."""
+        if role == DECODE:
+            return np.zeros(len(layers.prefill))
+        return layers.prefill + (layers.decode if role == BOTH else 0.0)
 
     def _computed(self, kind: PooledKind, tensor: int, batch: int, expert: int) -> ServedLayers:
         load, parallelism = self.load, Parallelism(tensor=tensor, expert_parallel=expert)
@@ -128,4 +148,5 @@ class ServingCosts:
             column(full, "size") * tensor,
             column(prefill, "output") * tensor * tokens,
             column(prefill, "activations") + column(prefill, "workspace"),
+            column(full, "size") / tokens / self.network * MS_PER_SECOND,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,15 +11,15 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.base.interruption import StopEvent
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.formats.several_kinds import joined
+from partitioner.planning.evaluate import evaluate
 from partitioner.planning.pools.pool import PoolPart
-from partitioner.planning.serving.costs import ServedLayers, ServingCosts
+from partitioner.planning.serving.costs import BOTH, DECODE, PREFILL, ServedLayers, ServingCosts
+from partitioner.planning.serving.dealing import SLACK, LimitedChain
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Floats, Graph
 from partitioner.workload.layer import Layer
-
-SLACK = 1e-9  # of rounding
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,13 @@ class ServingLayout(PoolPart):
         Sequences that get a token together in a stage; each stage has a batch of its own.
     expert
         How many copies divide the experts of a mixture among them.
+    role
+        Whether it takes prompts (``"prefill"``), generates tokens (``"decode"``), or does both.
     """
 
     batch: int = 1
     expert: int = 1
+    role: str = BOTH
 
     @property
     def sequences(self) -> int:
@@ -44,7 +48,8 @@ class ServingLayout(PoolPart):
     @property
     def degrees(self) -> str:
         """The name without the batch."""
-        return super().name + (f" EP{self.expert}" if self.expert > 1 else "")
+        role = "" if self.role == BOTH else f"{self.role} "
+        return role + super().name + (f" EP{self.expert}" if self.expert > 1 else "")
 
     @property
     def name(self) -> str:
@@ -65,7 +70,7 @@ class ServingPipeline:
     bound
         The most that any dealing of the layers has.
     ttft, tpot
-        Milliseconds until the first token, and for each further one.
+        Milliseconds until the first token, and for each further one; 0 where others do it.
     memory
         The largest part of a GPU's usable memory that is taken.
     stages
@@ -128,23 +133,21 @@ class PipelineRun:
         load, layout = self.costs.load, self.layout
         if self.sizes.sum() > np.dot(self.room, layout.groups) * (1 + SLACK):
             return 0.0
-        requests = np.array([self.costs.request(each, layout.batch) for each in self.layers])
+        requests = self.requests
         shares = 1 / requests.sum(axis=1)
         shares /= np.dot(shares, layout.groups)
         least = float((shares[:, None] * requests).min(axis=0).sum())
         least = max(least, float(requests.min(axis=0).max()))
-        first = np.min([each.prefill + each.decode for each in self.layers], axis=0).sum()
-        if layout.sequences * least > load.generate * load.tpot * (1 + SLACK) or first > load.ttft * (
-            1 + SLACK
-        ):
+        if self._late(least) or self.first.min(axis=0).sum() > load.ttft * (1 + SLACK):
             return 0.0
         return layout.copies * load.generate / least * MS_PER_SECOND
 
     def solved(self, seconds: float | None, stop: StopEvent | None) -> tuple[ServingPipeline | None, float]:
         """Return the pipeline with the most tokens per second, and the bound on them.
 
-        None if no dealing is found, or the one with the most tokens breaks a limit of time; the bound is then
-        0 only where it is proven that none fits and is within the limits.
+        None if no dealing is found; the bound is then 0 only where it is proven that none fits and is within
+        the limits. Where the dealing with the most tokens has the first one too late, the one with the most
+        that has not is found (:class:`LimitedChain`).
         """
         try:
             plan = self._plan(False, seconds, stop)
@@ -152,14 +155,39 @@ class PipelineRun:
             return None, 0.0
         except NoPlanFound:
             return None, self.most()
-        rate, load = self.layout.copies * self.costs.load.generate * MS_PER_SECOND, self.costs.load
-        found = self._pipeline(plan, rate / plan.value, rate / plan.bound)
-        late = found.ttft > load.ttft * (1 + SLACK)
-        if not late and found.tpot <= load.tpot * (1 + SLACK):
-            return found, found.bound
-        alike = len(self.layout.kinds) == 1  # the first token then takes all dealings the same time
-        hopeless = (late and alike) or self._step(found.bound) > load.tpot * (1 + SLACK)
-        return None, 0.0 if hopeless else found.bound
+        found = self._pipeline(plan.placement, plan.value, plan.bound)
+        if found.ttft > self.costs.load.ttft * (1 + SLACK):
+            placement = self._limited()
+            if placement is None:
+                return None, 0.0
+            value = float(evaluate(self.graph(), self.devices(), placement, "throughput").value)
+            found = self._pipeline(placement, value, value)
+        if self._late(self._load(found.tokens_per_second)):
+            return None, 0.0 if self._late(self._load(found.bound)) else found.bound
+        return found, found.bound
+
+    def _limited(self) -> dict[str, str] | None:
+        """Return the devices of the layers in the dealing with the most tokens whose first is in time."""
+        devices, load = self.devices(), self.costs.load
+        paid = [
+            0.5 if devices.route == "direct" else float(kind.pays_communication) for kind in devices.kinds
+        ]
+        hops, first = (np.concatenate([[0.0], self.hops(tokens)]) for tokens in self.passing)
+        chain = LimitedChain(
+            self.requests,
+            self.first,
+            self.sizes,
+            np.array(self.room),
+            self.layout.groups,
+            np.outer(paid, hops),
+            first,
+        )
+        stages = chain.dealt(load.ttft)
+        if stages is None:
+            return None
+        left = [iter(range(kind.count)) for kind in devices.kinds]
+        named = [(devices.kinds[kind].device(next(left[kind])), *ends) for kind, *ends in stages]
+        return {str(i): name for name, first, end in named for i in range(first, end)}
 
     def for_one_user(
         self, seconds: float | None, stop: StopEvent | None
@@ -174,24 +202,59 @@ class PipelineRun:
             return None, 0.0
         except NoPlanFound:
             return None, np.inf
-        found = self._pipeline(plan, MS_PER_SECOND / plan.value, MS_PER_SECOND / plan.bound, plan.value)
+        found = self._pipeline(plan.placement, plan.value, plan.bound, alone=True)
         return found, found.bound
 
     def _plan(self, alone: bool, seconds: float | None, stop: StopEvent | None) -> Plan:
         objective = "latency" if alone else "throughput"
         return solve(self.graph(alone), self.devices(alone), objective, time_limit=seconds, stop=stop)
 
-    def _step(self, rate: float) -> float:
-        """Return the milliseconds from a token of a sequence to its next one, at a rate of all copies."""
-        return self.layout.sequences * self.layout.copies / rate * MS_PER_SECOND
+    @property
+    def requests(self) -> Floats:
+        """Milliseconds of a request in each layer by kind, shape (kinds, layers)."""
+        layout = self.layout
+        return np.array([self.costs.request(each, layout.batch, layout.role) for each in self.layers])
+
+    @property
+    def first(self) -> Floats:
+        """Milliseconds until the first token in each layer by kind, shape (kinds, layers)."""
+        return np.array([self.costs.first(each, self.layout.role) for each in self.layers])
+
+    def hops(self, tokens: float) -> Floats:
+        """Return the milliseconds in which tokens go from each layer to the next, if another stage has it."""
+        load, sent = self.costs.load, np.max([each.sent for each in self.layers], axis=0)[:-1]
+        part = tokens / (load.prompt + load.generate)
+        return np.asarray(sent * part / self.costs.network * MS_PER_SECOND)
+
+    @property
+    def passing(self) -> tuple[float, float]:
+        """How many tokens of a request pass the stages, and how many before the first is generated."""
+        load, role = self.costs.load, self.layout.role
+        after = 0.0 if role == PREFILL else self.costs.steps(role)
+        before = 0.0 if role == DECODE else float(load.prompt)
+        return before + after, before
+
+    def _load(self, rate: float) -> float:
+        """Return the largest load of a stage at a rate of all copies, and the rate at a load."""
+        return self.layout.copies * self.costs.load.generate * MS_PER_SECOND / rate
+
+    def _step(self, load: float) -> float:
+        """Return the milliseconds from a token of a sequence to its next one; 0 where none is generated."""
+        role = self.layout.role
+        return 0.0 if role == PREFILL else self.layout.sequences * load / self.costs.steps(role)
+
+    def _late(self, load: float) -> bool:
+        """Return whether tokens come too late at the largest load of a stage."""
+        return self._step(load) > self.costs.load.tpot * (1 + SLACK)
 
     def graph(self, alone: bool = False) -> Graph:
         """Return the chain of the layers: times of a request, or of a token of a sequence that is `alone`."""
         load, sizes = self.costs.load, self.sizes
         graphs = {}
-        for kind, each in zip(self.layout.kinds, self.layers, strict=True):
-            times = each.decode if alone else self.costs.request(each, self.layout.batch)
-            sent = each.sent / (load.prompt + load.generate) if alone else each.sent
+        for kind, each, requests in zip(self.layout.kinds, self.layers, self.requests, strict=True):
+            times = each.decode if alone else requests
+            tokens = 1 if alone else self.passing[0]
+            sent = each.sent * tokens / (load.prompt + load.generate)
             rows = zip(times.tolist(), sizes.tolist(), sent.tolist(), strict=True)
             layers = [
                 Layer(str(i), inputs=(str(i - 1),) * (i > 0), forward=time, parameters=size, output=nbytes)
@@ -210,19 +273,27 @@ class PipelineRun:
         direct = not alone and all(kind.pays_communication for kind in kinds)
         return Devices(tuple(kinds), route="direct" if direct else "host")
 
-    def _pipeline(self, plan: Plan, rate: float, bound: float, tpot: float | None = None) -> ServingPipeline:
-        layout = self.layout
+    def _pipeline(
+        self, placement: Mapping[str, str], value: float, bound: float, alone: bool = False
+    ) -> ServingPipeline:
+        """Return the pipeline of a placement with its largest load, or a token's time, and their bound."""
         of_device = {
             kind.device(i): (k, kind)
             for k, kind in enumerate(self.devices(True).kinds)
             for i in range(kind.count)
         }
-        names = [plan.placement[str(i)] for i in range(len(self.sizes))]
+        names = [placement[str(i)] for i in range(len(self.sizes))]
         kind = np.array([of_device[name][0] for name in names])
         at = np.arange(len(kind))
-        first = np.array([each.prefill + each.decode for each in self.layers])[kind, at].sum()
         used = {name: sum(self.sizes[i] for i in at if names[i] == name) for name in dict.fromkeys(names)}
         full = max(used[name] / self.room[of_device[name][0]] for name in used)
         stages = tuple((of_device[name][1].name, names.count(name)) for name in used)
-        each = self._step(rate) if tpot is None else tpot
-        return ServingPipeline(layout, rate, max(rate, bound), float(first), each, float(full), stages)
+        rate, most = (MS_PER_SECOND / each if alone else self._load(each) for each in (value, bound))
+        first = float(self.first[kind, at].sum()) + self._passed(names)
+        tpot = value if alone else self._step(value)
+        return ServingPipeline(self.layout, rate, max(rate, most), first, tpot, float(full), stages)
+
+    def _passed(self, names: list[str]) -> float:
+        """Return the milliseconds in which a prompt passes from stage to stage."""
+        hops = self.hops(self.passing[1])
+        return float(sum(hops[i] for i in range(len(hops)) if names[i] != names[i + 1]))
