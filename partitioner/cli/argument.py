@@ -223,6 +223,26 @@ def pool(text: str) -> dict[str, tuple[int, float | None]]:
     return found
 
 
+def prices(text: str) -> dict[str, float]:
+    """Return numbers by kind from a text such as ``H100=3,L40S=0.9``, as argparse's `type`.
+
+    Examples
+    --------
+    >>> prices("H100=3,RTX 4090=0.5")
+    {'H100': 3.0, 'RTX 4090': 0.5}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, given = part.strip().rpartition("=")
+        try:
+            found[name] = float(given)
+        except ValueError:
+            name = ""
+        if not name:
+            raise argparse.ArgumentTypeError(f"{part!r}: must be a kind and a number, such as H100=3")
+    return found
+
+
 def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section], shown: bool = True) -> None:
     """Add the arguments to a parser; those of a section without a title go where argparse puts them.
 

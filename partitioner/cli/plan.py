@@ -8,7 +8,18 @@ from pathlib import Path
 from partitioner.analysis.reports.layouts import report_layouts
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable, write_text
-from partitioner.cli.argument import Section, flag, milliseconds, names, pool, rate, seconds, size, value
+from partitioner.cli.argument import (
+    Section,
+    flag,
+    milliseconds,
+    names,
+    pool,
+    prices,
+    rate,
+    seconds,
+    size,
+    value,
+)
 from partitioner.cli.output import show
 from partitioner.cli.report import check_html
 from partitioner.cli.shared_arguments import FORMAT
@@ -19,6 +30,7 @@ from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.pools.plan_pool import plan_pool
 from partitioner.planning.pools.result import PoolPlan
+from partitioner.planning.serving.on_pool import SERVERS
 from partitioner.planning.serving.plan_serving import plan_serving
 from partitioner.planning.serving.result import ServingPlan
 
@@ -124,6 +136,27 @@ LAYOUTS = (
                 metavar="N",
             ),
             value(
+                "--requests-per-second",
+                "find the fewest GPUs of --pool or --device that answer this many requests (default: use "
+                "all)",
+                type=float,
+                metavar="RATE",
+            ),
+            value(
+                "--prices",
+                "with --requests-per-second: find the cheapest at these prices of a GPU, such as "
+                '"H100=3,L40S=1" (default: the fewest)',
+                type=prices,
+                metavar="KIND=PRICE,...",
+            ),
+            value(
+                "--servers",
+                "take prompts and generate on the same servers, on separate ones, or on any, whichever "
+                "is better (default: any)",
+                choices=SERVERS,
+                default="any",
+            ),
+            value(
                 "--weight-dtype",
                 "keep weights in numbers of this type, such as q4_k_m (default: that of --dtype)",
                 metavar="TYPE",
@@ -202,6 +235,7 @@ LAYOUTS = (
 TRAINING = ("global_batch", "sequence")
 EQUAL = ("gpus", "tokens_per_second", "runtime", "nvlink", "memory", "instead")  # of equal GPUs only
 SERVED = ("prompt", "generate")
+MOST_GPUS = 1024  # that --requests-per-second looks at without --gpus
 
 
 def plan_layouts(options: argparse.Namespace) -> None:
@@ -263,13 +297,14 @@ def _pooled(options: argparse.Namespace) -> PoolPlan:
 
 
 def _server(options: argparse.Namespace) -> ServingPlan:
-    asked = (*SERVED, "ttft", "tpot", "users", "node", "top", "time_limit", "dtype")
-    given = {name: getattr(options, name) for name in asked}
+    asked = ("ttft", "tpot", "users", "servers", "requests_per_second", "prices", "node", "top", "time_limit")
+    given = {name: getattr(options, name) for name in (*SERVED, *asked, "dtype")}
     if options.network is not None:
         given["network"] = options.network
     types = {name: getattr(options, name) for name in ("weight_dtype", "cache_dtype")}
     given |= {name: value for name, value in types.items() if value is not None}
     devices = options.pool
-    if devices is None and (options.device is None or options.gpus is None):
+    gpus = MOST_GPUS if options.gpus is None and options.requests_per_second else options.gpus
+    if devices is None and (options.device is None or gpus is None):
         raise OptionError("pool = None: give --pool, or --gpus and --device")
-    return plan_serving(options.config, devices or {options.device: (options.gpus, options.memory)}, **given)
+    return plan_serving(options.config, devices or {options.device: (gpus, options.memory)}, **given)

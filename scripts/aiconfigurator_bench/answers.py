@@ -82,6 +82,7 @@ def _place(question: Question, answer: dict[str, Any]) -> float:
         tpot=question.tpot,
         node=NODE,
         network=NETWORK,
+        servers="same",
         top=TOP,
     )
     for place, row in enumerate(found.rows, start=1):

@@ -75,6 +75,8 @@ class ServingPipeline:
         The largest part of a GPU's usable memory that is taken.
     stages
         The kind of each stage, and how many layers it has, in the order of the pipeline.
+    prompts
+        The part of its time that prompts take.
     """
 
     layout: ServingLayout
@@ -84,6 +86,7 @@ class ServingPipeline:
     tpot: float
     memory: float
     stages: tuple[tuple[str, int], ...]
+    prompts: float = 0.0
 
     @property
     def used(self) -> dict[str, int]:
@@ -138,7 +141,7 @@ class PipelineRun:
         shares /= np.dot(shares, layout.groups)
         least = float((shares[:, None] * requests).min(axis=0).sum())
         least = max(least, float(requests.min(axis=0).max()))
-        if self._late(least) or self.first.min(axis=0).sum() > load.ttft * (1 + SLACK):
+        if self.late(least) or self.first.min(axis=0).sum() > load.ttft * (1 + SLACK):
             return 0.0
         return layout.copies * load.generate / least * MS_PER_SECOND
 
@@ -162,11 +165,11 @@ class PipelineRun:
                 return None, 0.0
             value = float(evaluate(self.graph(), self.devices(), placement, "throughput").value)
             found = self._pipeline(placement, value, value)
-        if self._late(self._load(found.tokens_per_second)):
-            return None, 0.0 if self._late(self._load(found.bound)) else found.bound
+        if self.late(self._load(found.tokens_per_second)):
+            return None, 0.0 if self.late(self._load(found.bound)) else found.bound
         return found, found.bound
 
-    def _limited(self) -> dict[str, str] | None:
+    def _limited(self) -> dict[int | str, str] | None:
         """Return the devices of the layers in the dealing with the most tokens whose first is in time."""
         devices, load = self.devices(), self.costs.load
         paid = [
@@ -186,8 +189,8 @@ class PipelineRun:
         if stages is None:
             return None
         left = [iter(range(kind.count)) for kind in devices.kinds]
-        named = [(devices.kinds[kind].device(next(left[kind])), *ends) for kind, *ends in stages]
-        return {str(i): name for name, first, end in named for i in range(first, end)}
+        named = [(devices.kinds[each.kind].device(next(left[each.kind])), each) for each in stages]
+        return {str(i): name for name, each in named for i in range(each.first, each.end)}
 
     def for_one_user(
         self, seconds: float | None, stop: StopEvent | None
@@ -243,7 +246,7 @@ class PipelineRun:
         role = self.layout.role
         return 0.0 if role == PREFILL else self.layout.sequences * load / self.costs.steps(role)
 
-    def _late(self, load: float) -> bool:
+    def late(self, load: float) -> bool:
         """Return whether tokens come too late at the largest load of a stage."""
         return self._step(load) > self.costs.load.tpot * (1 + SLACK)
 
@@ -274,7 +277,7 @@ class PipelineRun:
         return Devices(tuple(kinds), route="direct" if direct else "host")
 
     def _pipeline(
-        self, placement: Mapping[str, str], value: float, bound: float, alone: bool = False
+        self, placement: Mapping[int | str, str], value: float, bound: float, alone: bool = False
     ) -> ServingPipeline:
         """Return the pipeline of a placement with its largest load, or a token's time, and their bound."""
         of_device = {
@@ -291,7 +294,9 @@ class PipelineRun:
         rate, most = (MS_PER_SECOND / each if alone else self._load(each) for each in (value, bound))
         first = float(self.first[kind, at].sum()) + self._passed(names)
         tpot = value if alone else self._step(value)
-        return ServingPipeline(self.layout, rate, max(rate, most), first, tpot, float(full), stages)
+        prompts = sum(self.layers[k].prefill[i] for k, i in zip(kind, at, strict=True))
+        part = float(prompts / self.requests[kind, at].sum())
+        return ServingPipeline(self.layout, rate, max(rate, most), first, tpot, float(full), stages, part)
 
     def _passed(self, names: list[str]) -> float:
         """Return the milliseconds in which a prompt passes from stage to stage."""

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import os
 import time
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any, Unpack
 
-from partitioner.base.argument_types import check_counts
+from partitioner.base.argument_types import check_counts, check_word
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.formats.devices_in_place import check_rate
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.question import decoder_to_train
-from partitioner.planning.pools.pool import Pool, PooledKind, kinds_of, partitions
+from partitioner.planning.pools.pool import Pool, PooledKind, kinds_of
 from partitioner.planning.serving.costs import ServingCosts, ServingLoad
-from partitioner.planning.serving.result import ServingPlan, ServingRow
-from partitioner.planning.serving.search import BlockFound, ServingSearch
+from partitioner.planning.serving.fewest import fewest
+from partitioner.planning.serving.on_pool import SERVERS, served
+from partitioner.planning.serving.result import ServingPlan
+from partitioner.planning.serving.search import ServingSearch
+from partitioner.workload.device_validation import is_amount
 
 NODE, NETWORK, TOP, TIME_LIMIT = 8, 25e9, 5, 60.0
 
@@ -33,6 +35,9 @@ def plan_serving(
     ttft: float | None = None,
     tpot: float | None = None,
     users: int | None = None,
+    servers: str = "any",
+    requests_per_second: float | None = None,
+    prices: Mapping[str, float] | None = None,
     node: int = NODE,
     network: float = NETWORK,
     dtype: str = "bfloat16",
@@ -44,9 +49,10 @@ def plan_serving(
     """Return the layouts with the most tokens per second of a server on a pool of GPUs, unlike ones too.
 
     The space has, for every kind of GPU, all degrees of tensor parallelism, all numbers of copies and of
-    stages, expert degrees among copies, and batches of 1, 2, 4, ... sequences; the kinds serve in one
+    stages, expert degrees among copies, and batches of 1, 2, 3, 4, 6, ... sequences; the kinds serve in one
     pipeline, whose layers the exact methods deal by speed and memory, or each on its own. Prompts and tokens
-    are mixed at all times, so that a request takes a stage its prompt's time and its share of each step.
+    are mixed at all times, so that a request takes a stage its prompt's time and its share of each step; or
+    servers of one kind each take prompts, and send their caches to others that generate.
 
     Parameters
     ----------
@@ -62,6 +68,14 @@ def plan_serving(
     users
         1 for one user, whose tokens come as soon as possible from one pipeline, with room for one context:
         what does not fit the GPUs may lie on a CPU of the pool. None for as many as bring the most.
+    servers
+        ``"same"`` for prompts and generated tokens on the same servers, ``"separate"`` for either on servers
+        of its own, ``"any"`` for what is better.
+    requests_per_second
+        Find the smallest part of the pool that answers these requests; None to use all of it.
+    prices
+        With `requests_per_second`: the price of a GPU by kind, for the cheapest part; None for the
+        fewest GPUs.
     node
         GPUs of a server.
     network
@@ -80,7 +94,7 @@ def plan_serving(
     Returns
     -------
     ServingPlan
-        The layouts, those with the most tokens per second first.
+        The layouts, those with the most tokens per second first, on all of the pool or on the part of it.
 
     Raises
     ------
@@ -89,9 +103,9 @@ def plan_serving(
     OptionError
         If an option is not in its range.
     InfeasibleError
-        If it is proven that no layout fits the memory within the limits.
+        If it is proven that no layout fits the memory within the limits, or has the rate.
     NoPlanFound
-        If none was found, in the time or because the dealing of layers with the most tokens is too slow.
+        If none was found in the time.
 
     Examples
     --------
@@ -103,6 +117,7 @@ def plan_serving(
     """
     clock, started = Clock(math.inf if time_limit is None else time_limit), time.perf_counter()
     check_counts(node=node, top=top)
+    check_word("servers", servers, SERVERS)
     if users not in (None, 1):
         raise OptionError(f"users = {shown(users)}: must be 1 or None")
     limits = (math.inf if limit is None else limit for limit in (ttft, tpot))
@@ -110,48 +125,49 @@ def plan_serving(
     check_rate("network", network)
     costs = ServingCosts(decoder_to_train(config), load, dtype, network, options)
     kinds = kinds_of(pool, node, dtype)
+    rate = _wanted(requests_per_second, generate, users, prices)
+    apart = servers if generate > 1 else "same"
     with Interruption(stop) as interruption:
         search = ServingSearch(costs, top, clock, interruption, users == 1)
-        rows, bound = _alone(search, kinds) if users == 1 else _combined(search, kinds, top)
-    if not rows:
-        _refuse(search, kinds, proven=bound == 0)
+        least = None if rate is None else fewest(search, kinds, apart, rate, prices)
+        found = served(search, kinds, apart, top) if least is None else least.found
+    if not found.rows:
+        _refuse(search, kinds, proven=found.bound == 0)
     return ServingPlan(
-        tuple(rows),
-        max(bound, rows[0].tokens_per_second),
+        tuple(found.rows),
+        max(found.bound, found.rows[0].tokens_per_second),
         search.tried,
         search.solved,
         search.whole,
-        kinds,
+        kinds if least is None else least.pool,
         load,
         users,
         time.perf_counter() - started,
+        found.best,
+        rate,
+        None if least is None else least.fewer,
     )
 
 
-def _alone(search: ServingSearch, kinds: tuple[PooledKind, ...]) -> tuple[list[ServingRow], float]:
-    """Return the rows of one pipeline for one user."""
-    found = search.block(kinds)
-    return [ServingRow((each,)) for each in found.best], found.bound
+def _wanted(
+    requests: float | None, generate: int, users: int | None, prices: Mapping[str, float] | None
+) -> float | None:
+    """Return the tokens per second that are asked for; None for the most.
 
-
-def _combined(
-    search: ServingSearch, kinds: tuple[PooledKind, ...], top: int
-) -> tuple[list[ServingRow], float]:
-    """Return the rows of the best ways to divide the kinds into pipelines, and the bound over all."""
-    rows, bound = [], 0.0
-    for parts in partitions(kinds):
-        blocks = [search.block(part) for part in parts]
-        bound = max(bound, sum(block.bound for block in blocks))
-        rows += _rows([block for block in blocks if block.best], top)
-    unique = {row.name: row for row in rows}.values()
-    return heapq.nlargest(top, unique, key=lambda row: row.tokens_per_second), bound
-
-
-def _rows(blocks: list[BlockFound], top: int) -> list[ServingRow]:
-    """Return the best pipelines of each block side by side; of a single block its best ones."""
-    if len(blocks) == 1:
-        return [ServingRow((each,)) for each in islice(blocks[0].best, top)]
-    return [ServingRow(tuple(block.best[0] for block in blocks))] if blocks else []
+    Raises
+    ------
+    OptionError
+        If the rate is not in its range, or something else is given with it or without it.
+    """
+    if requests is None:
+        if prices is not None:
+            raise OptionError(f"prices = {shown(prices)}: are for requests_per_second")
+        return None
+    if not (is_amount(requests) and requests):
+        raise OptionError(f"requests_per_second = {shown(requests)}: must be a number above 0")
+    if users is not None:
+        raise OptionError(f"users = {users}: is not for requests_per_second")
+    return requests * generate
 
 
 def _refuse(search: ServingSearch, kinds: tuple[PooledKind, ...], proven: bool) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.text import Text
@@ -12,18 +13,18 @@ from rich.text import Text
 from partitioner.base.markup import html_table
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
 from partitioner.planning.pools.pool import PooledKind, unused_in
-from partitioner.planning.serving.costs import ServingLoad
+from partitioner.planning.serving.costs import BOTH, DECODE, PREFILL, ServingLoad
 from partitioner.planning.serving.pipelines import ServingPipeline
 
 NAMES = (
     "copies x (kind TP tensor degree PP groups in a pipeline), EP expert degree, B sequences of a step; "
-    "+ separate pipelines, which take requests by their speed"
+    "+ other pipelines, which take requests by their speed, or after prefill generate (decode)"
 )
 
 
 @dataclass(frozen=True)
 class ServingRow:
-    """Pipelines that serve side by side; each takes requests by its speed.
+    """Pipelines that serve side by side; each takes requests by its speed, or one half of each request.
 
     Parameters
     ----------
@@ -35,8 +36,18 @@ class ServingRow:
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens that all pipelines generate."""
-        return sum(each.tokens_per_second for each in self.pipelines)
+        """Tokens that all pipelines generate, those that only do so no more than prompts are taken."""
+        return self._rate(BOTH) + min(self._rate(PREFILL), self._rate(DECODE))
+
+    def _rate(self, role: str) -> float:
+        return sum(each.tokens_per_second for each in self.pipelines if each.layout.role == role)
+
+    @property
+    def idle(self) -> tuple[str, float]:
+        """Of separate servers those that wait for the others, and the part of the time that they do."""
+        rates = {role: self._rate(role) for role in (PREFILL, DECODE)}
+        role = max(rates, key=lambda each: rates[each])
+        return role, 1 - self.tokens_per_second / rates[role] if rates[role] else 0.0
 
     @property
     def ttft(self) -> float:
@@ -55,8 +66,8 @@ class ServingRow:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of the requests that each pipeline takes."""
-        return tuple(each.tokens_per_second / self.tokens_per_second for each in self.pipelines)
+        """The share of the requests that each pipeline takes, of those that do the same."""
+        return tuple(each.tokens_per_second / self._rate(each.layout.role) for each in self.pipelines)
 
     def unused(self, pool: tuple[PooledKind, ...]) -> dict[str, int]:
         """Return how many GPUs of each kind have no part in it; kinds without any are left out."""
@@ -82,6 +93,11 @@ class ServingPlan:
         What was asked; `users` is 1 or None for any number.
     seconds
         How long it took.
+    best_of
+        The best row with prompts and generated tokens on the ``"same"`` servers and on ``"separate"`` ones.
+    wanted, fewer
+        The tokens per second that were asked for, and those that no smaller or cheaper part of the pool
+        exceeds; None where all of the pool was to be used.
     """
 
     rows: tuple[ServingRow, ...]
@@ -93,6 +109,9 @@ class ServingPlan:
     load: ServingLoad
     users: int | None
     seconds: float
+    best_of: Mapping[str, ServingRow] = field(default_factory=dict)
+    wanted: float | None = None
+    fewer: float | None = None
 
     @property
     def best(self) -> ServingRow:
@@ -108,7 +127,7 @@ class ServingPlan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        fields = ("bound", "tried", "solved", "complete", "users")
+        fields = ("bound", "tried", "solved", "complete", "users", "wanted", "fewer")
         load = {name: None if value == math.inf else value for name, value in vars(self.load).items()}
         pool = {kind.name: {"count": kind.count, "memory": kind.memory} for kind in self.pool}
         asked = {name: getattr(self, name) for name in fields}
@@ -122,7 +141,8 @@ class ServingPlan:
             }
             for row in self.rows
         ]
-        return {**asked, "load": load, "pool": pool, "layouts": rows}
+        best_of = {name: row.tokens_per_second for name, row in self.best_of.items()}
+        return {**asked, "load": load, "pool": pool, "best_of": best_of, "layouts": rows}
 
     def to_json(self) -> str:
         """Return everything as a JSON object."""
@@ -145,13 +165,52 @@ class ServingPlan:
         stages = [Text(line) for pipeline in best.pipelines for line in _stage_lines(pipeline)]
         unused = best.unused(self.pool)
         idle = ", ".join(f"{count} {name}" for name, count in unused.items())
-        notes = [Text(f"not worth using: {idle}")] if unused else []
-        return render([Text(head), table, *stages, *notes, Text(NAMES)], width)
+        notes = [f"not worth using: {idle}"] if unused else []
+        notes += [line for line in (_fewest_line(self), _servers_line(self)) if line]
+        return render([Text(head), table, *stages, *map(Text, notes), Text(NAMES)], width)
 
 
 def _stage_lines(pipeline: ServingPipeline) -> list[str]:
     dealt = ", ".join(f"{count} on {kind}" for kind, count in pipeline.stages)
-    return [f"layers of the first's stages: {dealt}"]
+    role = "" if pipeline.layout.role == BOTH else f" for {pipeline.layout.role}"
+    return [f"layers of the first's stages{role}: {dealt}"]
+
+
+def _fewest_line(plan: ServingPlan) -> str:
+    """Return which part of the pool suffices, and what no smaller one exceeds; empty where all was asked."""
+    if plan.wanted is None or plan.fewer is None:
+        return ""
+    have = ", ".join(f"{kind.count} {kind.name}" for kind in plan.pool)
+    proven = plan.fewer < plan.wanted
+    less = f"no smaller or cheaper part has more than {plan.fewer:,.1f}" if proven else "others may do"
+    return (
+        f"{have} for {plan.wanted:,.1f} tokens/s; {less if plan.fewer else 'no other is smaller or cheaper'}"
+    )
+
+
+def _servers_line(plan: ServingPlan) -> str:
+    """Return what prompts and generated tokens on the other sort of servers would do, and why."""
+    best = max(plan.best_of, key=lambda name: plan.best_of[name].tokens_per_second, default="")
+    other = next((row for name, row in plan.best_of.items() if name != best), None)
+    if other is None:
+        return ""
+    rate = f"prefill and decode on {'the same' if best == 'separate' else 'separate'} servers: "
+    rate += f"{other.tokens_per_second:,.1f} tokens/s"
+    if best == "same":
+        role, idle = other.idle
+        return f"{rate}; those for {role} would wait {idle:.0%} of the time"
+    busy = max(each.prompts for each in other.pipelines)
+    same, apart = (sum(map(_in_flight, row.pipelines)) for row in (other, plan.best))
+    return (
+        f"{rate}; prompts take {busy:.0%} of the time between two tokens there, "
+        f"and {same:,} sequences get some at once, here {apart:,}"
+    )
+
+
+def _in_flight(pipeline: ServingPipeline) -> int:
+    """Return the sequences that get tokens at once in all copies."""
+    layout = pipeline.layout
+    return 0 if layout.role == PREFILL else layout.copies * layout.sequences
 
 
 def _as_dict(pipeline: ServingPipeline, share: float) -> dict[str, Any]:
@@ -162,6 +221,8 @@ def _as_dict(pipeline: ServingPipeline, share: float) -> dict[str, Any]:
     ]
     fields = ("tokens_per_second", "bound", "ttft", "tpot", "memory")
     stages = [{"kind": kind, "layers": count} for kind, count in pipeline.stages]
-    sizes = {"copies": layout.copies, "batch": layout.batch, "expert": layout.expert}
+    sizes = {
+        "role": layout.role, "copies": layout.copies, "batch": layout.batch, "expert": layout.expert,
+    }  # fmt: skip
     found = {name: getattr(pipeline, name) for name in fields}
     return {**sizes, "kinds": kinds, "share": share, **found, "stages": stages}

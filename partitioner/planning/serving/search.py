@@ -12,10 +12,11 @@ from partitioner.base.interruption import EndsInTime, Interruption
 from partitioner.formats.llm.decoder import Experts
 from partitioner.planning.layouts.space import divisors, powers
 from partitioner.planning.pools.pool import PooledKind, parts_on
-from partitioner.planning.serving.costs import ServingCosts
+from partitioner.planning.serving.costs import BOTH, PREFILL, ServingCosts
 from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout, ServingPipeline
 
 MOST_BATCH = 1024
+Key = tuple[str, tuple[tuple[str, int], ...]]  # what is done, and how many GPUs of each kind
 ONE, LONGEST = 10.0, 60.0  # seconds that the layers of a layout may take to be dealt; for one user
 
 
@@ -43,27 +44,37 @@ class ServingSearch(EndsInTime):
     tried: int = 0
     solved: int = 0
     whole: bool = True
-    found: dict[tuple[str, ...], BlockFound] = field(default_factory=dict)
+    found: dict[tuple[Key, int], BlockFound] = field(default_factory=dict)
+    bounded: dict[Key, list[tuple[float, PipelineRun]]] = field(default_factory=dict)
 
-    def block(self, kinds: Sequence[PooledKind]) -> BlockFound:
-        """Return the best layouts whose every pipeline has all of some kinds of GPUs."""
-        key = tuple(kind.name for kind in kinds)
+    def block(self, kinds: Sequence[PooledKind], role: str = BOTH, top: int | None = None) -> BlockFound:
+        """Return the `top` best layouts whose every pipeline has all of some kinds of GPUs."""
+        key = (_key(kinds, role), top or self.top)
         if key not in self.found:
-            self.found[key] = self._one_user(kinds) if self.one_user else self._searched(kinds)
+            one = self.one_user
+            self.found[key] = self._one_user(kinds) if one else self._searched(kinds, role, key[1])
         return self.found[key]
 
-    def _searched(self, kinds: Sequence[PooledKind]) -> BlockFound:
-        runs = []
-        for layout in self.layouts(kinds):
-            self.tried += 1
-            run = PipelineRun(self.costs, layout)
-            if (most := run.most()) > 0:
-                runs.append((most, run))
-        runs.sort(key=lambda each: -each[0])
+    def most(self, kinds: Sequence[PooledKind], role: str = BOTH) -> float:
+        """Return the tokens per second that no such layout exceeds, without dealing its layers."""
+        runs = self._runs(kinds, role)
+        return runs[0][0] if runs else 0.0
+
+    def _runs(self, kinds: Sequence[PooledKind], role: str) -> list[tuple[float, PipelineRun]]:
+        """Return the layouts with their bounds, by falling bound, without those that are proven not to do."""
+        key = _key(kinds, role)
+        if key not in self.bounded:
+            runs = [PipelineRun(self.costs, layout) for layout in self.layouts(kinds, role)]
+            self.tried += len(runs)
+            found = [(run.most(), run) for run in runs]
+            self.bounded[key] = sorted((each for each in found if each[0] > 0), key=lambda each: -each[0])
+        return self.bounded[key]
+
+    def _searched(self, kinds: Sequence[PooledKind], role: str, top: int) -> BlockFound:
         best: list[ServingPipeline] = []
-        bound = 0.0
+        bound, runs = 0.0, self._runs(kinds, role)
         for i, (most, run) in enumerate(runs):
-            if len(best) == self.top and most <= best[-1].tokens_per_second:
+            if len(best) == top and most <= best[-1].tokens_per_second:
                 break
             if self.ends():
                 return BlockFound(tuple(best), max(bound, runs[i][0]))
@@ -71,7 +82,7 @@ class ServingSearch(EndsInTime):
             pipeline, own = run.solved(min(ONE, self.clock.left), self.interruption)
             bound = max(bound, min(own, most))
             if pipeline is not None:
-                best = _with(best, pipeline)[: self.top]
+                best = _with(best, pipeline)[:top]
         return BlockFound(tuple(best), max([bound, *(each.tokens_per_second for each in best)]))
 
     def _one_user(self, kinds: Sequence[PooledKind]) -> BlockFound:
@@ -91,7 +102,7 @@ class ServingSearch(EndsInTime):
                 best = _with(best, pipeline)[: self.top]
         return BlockFound(tuple(best), bound)
 
-    def layouts(self, kinds: Sequence[PooledKind]) -> Iterator[ServingLayout]:
+    def layouts(self, kinds: Sequence[PooledKind], role: str = BOTH) -> Iterator[ServingLayout]:
         """Yield the layouts on all of some kinds, every kind in every pipeline."""
         decoder, layers = self.costs.decoder, len(self.costs.decoder.blocks)
         heads = math.gcd(*(block.attention.heads for block in decoder.blocks))
@@ -99,8 +110,13 @@ class ServingSearch(EndsInTime):
         for part in parts_on(kinds, heads, layers):
             copies = part.copies
             experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
-            for expert, batch in product(experts, [1] if self.one_user else batches()):
-                yield ServingLayout(part.kinds, part.tensor, part.groups, copies, batch, expert)
+            alone = self.one_user or role == PREFILL
+            for expert, batch in product(experts, [1] if alone else batches()):
+                yield ServingLayout(part.kinds, part.tensor, part.groups, copies, batch, expert, role)
+
+
+def _key(kinds: Sequence[PooledKind], role: str) -> Key:
+    return role, tuple((kind.name, kind.count) for kind in kinds)
 
 
 def batches() -> list[int]:

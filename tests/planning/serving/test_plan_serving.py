@@ -57,23 +57,26 @@ def exhaustive(run: PipelineRun) -> float:
         for cuts in combinations(range(1, count), parts - 1):
             stage = np.searchsorted(np.array(cuts), np.arange(count), side="right")
             for order in permutations(devices.names, parts):
-                placement = {node: order[stage[i]] for i, node in enumerate(graph.ids)}
+                placement: dict[int | str, str] = {node: order[stage[i]] for i, node in enumerate(graph.ids)}
                 evaluation = pt.evaluate(graph, devices, placement, "throughput")
                 if not evaluation.violations and first_token(run, placement) <= load.ttft * NEAR:
                     least = min(least, float(evaluation.value))
-    if run.layout.sequences * least > load.generate * load.tpot * NEAR:
+    tokens = {"both": load.generate, "decode": load.generate - 1, "prefill": np.inf}[run.layout.role]
+    if run.layout.sequences * least / tokens > load.tpot * NEAR:
         return 0.0
     return run.layout.copies * load.generate * 1e3 / least
 
 
-def first_token(run: PipelineRun, placement: dict[str, str]) -> float:
+def first_token(run: PipelineRun, placement: dict[int | str, str]) -> float:
     """Return the milliseconds of a prompt and a step in all layers, and of the prompt between devices."""
     costs, load = run.costs, run.costs.load
     kinds = {kind.name: each for kind, each in zip(run.layout.kinds, run.layers, strict=True)}
     total, names = 0.0, [placement[str(i)] for i in range(len(placement))]
+    if run.layout.role == "decode":
+        return 0.0
     for i, name in enumerate(names):
         layers = next(each for kind, each in kinds.items() if name.startswith(kind))
-        total += layers.prefill[i] + layers.decode[i]
+        total += layers.prefill[i] + layers.decode[i] * (run.layout.role == "both")
         if i + 1 < len(names) and names[i + 1] != name:
             total += layers.sent[i] * load.prompt / (load.prompt + load.generate) / costs.network * 1e3
     return total
