@@ -18,7 +18,7 @@ from partitioner.base.units import MS_PER_SECOND
 from partitioner.planning.pools.pool import PooledKind
 from partitioner.planning.serving.costs import BOTH, DECODE, PREFILL
 from partitioner.planning.serving.on_pool import Served, most_served, served
-from partitioner.planning.serving.pipelines import PipelineRun
+from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout
 from partitioner.planning.serving.search import ServingSearch
 from partitioner.workload.device_validation import is_amount
 
@@ -67,8 +67,11 @@ def fewest(
         If no part is found to have it, in the time or at all.
     """
     each = _checked(kinds, prices)
-    fewer = 0.0
-    for price, pool in _parts(search, kinds, servers, rate, each):
+    first, fewer = 1, 0.0
+    if len(kinds) == 1 and (least := _least(search, kinds[0], servers, rate)) > 1:
+        first = kinds[0].count + 1 if least > kinds[0].count else math.ceil(least)
+        fewer = rate * (first - 1) / least
+    for price, pool in _parts(kinds, first, each):
         if search.ends():
             cheaper = f"no part below the price {price:g} was found to serve {rate:,.1f} tokens/s"
             raise NoPlanFound(f"{cheaper}; others may")
@@ -97,20 +100,10 @@ def _checked(kinds: Sequence[PooledKind], prices: Mapping[str, float] | None) ->
 
 
 def _parts(
-    search: ServingSearch,
-    kinds: Sequence[PooledKind],
-    servers: str,
-    rate: float,
-    prices: Mapping[str, float],
+    kinds: Sequence[PooledKind], first: int, prices: Mapping[str, float]
 ) -> Iterator[tuple[float, tuple[PooledKind, ...]]]:
-    """Yield the parts of the pool that may have a rate with their prices, the cheapest first."""
-    if len(kinds) == 1:
-        (kind,) = kinds
-        counts: list[tuple[int, ...]] = [
-            (n,) for n in range(_least(search, kind, servers, rate), kind.count + 1)
-        ]
-    else:
-        counts = [each for each in product(*(range(kind.count + 1) for kind in kinds)) if any(each)]
+    """Yield the parts of at least `first` GPUs with their prices, the cheapest first."""
+    counts = [each for each in product(*(range(kind.count + 1) for kind in kinds)) if sum(each) >= first]
 
     def price(each: tuple[int, ...]) -> float:
         return sum(n * prices[kind.name] for n, kind in zip(each, kinds, strict=True))
@@ -120,23 +113,24 @@ def _parts(
         yield price(each), tuple(replace(kind, count=n) for n, kind in pairs if n)
 
 
-def _least(search: ServingSearch, kind: PooledKind, servers: str, rate: float) -> int:
-    """Return a number of GPUs of a kind below which none has a rate, by the fastest group of GPUs."""
+def _least(search: ServingSearch, kind: PooledKind, servers: str, rate: float) -> float:
+    """Return how many GPUs of a kind have a rate at least, and parts of one, by the fastest group of GPUs."""
     whole = {role: _fastest(search, kind, role) for role in (BOTH, PREFILL, DECODE)}
     same = rate / whole[BOTH] if whole[BOTH] and servers != "separate" else math.inf
     apart = math.inf
     if whole[PREFILL] and whole[DECODE] and servers != "same":
         apart = rate / whole[PREFILL] + rate / whole[DECODE]
-    least = min(same, apart) * (1 - SLACK)
-    return kind.count + 1 if least > kind.count else max(1, math.ceil(least))
+    return min(same, apart) * (1 - SLACK)
 
 
 def _fastest(search: ServingSearch, kind: PooledKind, role: str) -> float:
     """Return the tokens per second of a GPU that no group of GPUs exceeds within the limits of time."""
     load, best = search.costs.load, 0.0
-    for layout in search.layouts([replace(kind, count=kind.node)], role):
-        run = PipelineRun(search.costs, replace(layout, groups=(1,), copies=1))
+    many = replace(kind, count=kind.node * search.divided)  # on which experts have every degree
+    groups = {(one.tensor, one.batch, one.expert) for one in search.layouts([many], role)}
+    for tensor, batch, expert in groups:
+        run = PipelineRun(search.costs, ServingLayout((kind,), tensor, (1,), 1, batch, expert, role))
         each = float(run.requests.sum())
         if run.first.sum() <= load.ttft * (1 + SLACK) and not run.late(each):
-            best = max(best, load.generate * MS_PER_SECOND / each / layout.tensor[0])
+            best = max(best, load.generate * MS_PER_SECOND / each / tensor[0])
     return best

@@ -102,14 +102,19 @@ class ServingSearch(EndsInTime):
                 best = _with(best, pipeline)[: self.top]
         return BlockFound(tuple(best), bound)
 
+    @property
+    def divided(self) -> int:
+        """The most groups of GPUs that can divide the experts of all layers; 1 without any."""
+        blocks = self.costs.decoder.blocks
+        return math.gcd(*(b.network.count for b in blocks if isinstance(b.network, Experts))) or 1
+
     def layouts(self, kinds: Sequence[PooledKind], role: str = BOTH) -> Iterator[ServingLayout]:
         """Yield the layouts on all of some kinds, every kind in every pipeline."""
         decoder, layers = self.costs.decoder, len(self.costs.decoder.blocks)
         heads = math.gcd(*(block.attention.heads for block in decoder.blocks))
-        counts = [b.network.count for b in decoder.blocks if isinstance(b.network, Experts)]
         for part in parts_on(kinds, heads, layers):
             copies = part.copies
-            experts = divisors(math.gcd(copies, *counts)) if counts and len(kinds) == 1 else [1]
+            experts = divisors(math.gcd(copies, self.divided)) if len(kinds) == 1 else [1]
             alone = self.one_user or role == PREFILL
             for expert, batch in product(experts, [1] if alone else batches()):
                 yield ServingLayout(part.kinds, part.tensor, part.groups, copies, batch, expert, role)
