@@ -257,8 +257,9 @@ def plan_layouts(options: argparse.Namespace) -> None:
     found = _server(options) if options.serve else _pooled(options) if options.pool else _training(options)
     texts = {options.output: found.to_json() + "\n"}
     if options.settings is not None:
-        if not isinstance(found, LayoutPlan):
-            raise OptionError(f"settings = {shown(options.settings)}: are written for training on equal GPUs")
+        if isinstance(found, PoolPlan):
+            rule = "are written for training on equal GPUs, and for one user"
+            raise OptionError(f"settings = {shown(options.settings)}: {rule}")
         texts[options.settings] = found.settings()
     if options.report is not None:
         if not isinstance(found, LayoutPlan):

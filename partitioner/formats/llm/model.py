@@ -33,7 +33,7 @@ from partitioner.formats.llm.operators import (
 )
 from partitioner.formats.llm.parallelism import Parallelism
 from partitioner.formats.llm.stored_weights import ALONE, Place, is_finer
-from partitioner.formats.llm.times import PassTimes, pass_times, update_times
+from partitioner.formats.llm.times import PassTimes, expert_time, pass_times, update_times
 from partitioner.workload.device_validation import is_amount
 from partitioner.workload.layer import Layer
 
@@ -103,6 +103,25 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     found.append(replace(_layer(names.head, operators, setting, 0, each=each, own=summed), shared=dict(held)))
     found += _predictors(decoder, setting, blocks[-1].name, dict(shared))
     return found if setting.scale == 1 else [_scaled(layer, setting.scale) for layer in found]
+
+
+def experts_of(decoder: Decoder, setting: Setting) -> dict[str, tuple[float, float]]:
+    """Return the milliseconds and bytes of the experts in each layer that has some, by its name."""
+    weights, count = setting.numbers.weights, len(decoder.blocks)
+    places = [Place(weights.mixed and is_finer(i, count), count) for i in range(count)]
+    stack = list(zip(decoder.blocks, places, strict=True))
+    kinds = {kind: _experts(*kind, decoder.hidden, setting) for kind in set(stack)}
+    return {f"{decoder.names.blocks}.{i}": kinds[kind] for i, kind in enumerate(stack) if kinds[kind][1]}
+
+
+def _experts(block: DecoderBlock, place: Place, hidden: int, setting: Setting) -> tuple[float, float]:
+    """Return the milliseconds and bytes of a block's experts; 0 without any."""
+    weights, operators = setting.numbers.weights, block_operators(block, hidden, setting.run)
+    count = sum(one.parameters for one in operators)
+    stored = weights.of_block(block, hidden, count, place) / count
+    parameters = expert_parameters(block.network, hidden)
+    nbytes = weights.of_experts(block.network, hidden, parameters, place)
+    return expert_time(operators, setting, stored), nbytes if parameters else 0.0
 
 
 def _scaled(layer: Layer, scale: float) -> Layer:

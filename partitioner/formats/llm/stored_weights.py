@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.estimation.named_devices import BYTES, TORCH_PREFIX
-from partitioner.formats.llm.decoder import DecoderBlock, Dense
+from partitioner.formats.llm.decoder import DecoderBlock, Dense, Experts
 
 BITS = 8
 ENDS = 2.0  # bytes of a parameter outside of blocks in models of narrower blocks
@@ -77,6 +77,13 @@ class WeightBytes(NamedTuple):
             of_output = max(self.block, GGUF[OF_EXPERTS[2]] / BITS)
         more = ((values, of_values), (keys, of_keys), (output, of_output), (down * place.finer, self.finer))
         return count * self.block + sum(part * (each - self.block) for part, each in more)
+
+    def of_experts(self, network: Dense | Experts, hidden: int, count: float, place: Place) -> float:
+        """Return the bytes of `count` parameters of a block's experts, the finer ones of a mix included."""
+        if not (self.mixed and place.finer) or isinstance(network, Dense):
+            return count * self.block
+        down = hidden * network.width * network.count / network.over
+        return count * self.block + down * (self.finer - self.block)
 
 
 def is_finer(place: int, blocks: int) -> bool:

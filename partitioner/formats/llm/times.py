@@ -125,6 +125,13 @@ def pass_times(
     return PassTimes(forward, backward)
 
 
+def expert_time(operators: Operators, setting: Runs, stored: float) -> float:
+    """Return the ms of a block's experts in a forward pass, a part of what :func:`pass_times` returns."""
+    share = stored / BYTES[setting.dtype]
+    runs = [run for one in operators for run in _kernels(one, setting, None, share)]
+    return _total([run for run in runs if isinstance(run, ExpertProducts)], setting.device, setting.dtype)
+
+
 def _fused_adds(operators: Operators) -> Operators:
     """Return a block's operators with its last two, which add, as parts of its first two, which are norms.
 

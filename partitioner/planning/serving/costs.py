@@ -13,7 +13,7 @@ from partitioner.base.errors import OptionError, shown
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of
-from partitioner.formats.llm.model import Setting, layers_of
+from partitioner.formats.llm.model import Setting, experts_of, layers_of
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.planning.pools.pool import PooledKind
@@ -117,25 +117,39 @@ class ServingCosts:
             return np.zeros(len(layers.prefill))
         return layers.prefill + (layers.decode if role == BOTH else 0.0)
 
-    def _computed(self, kind: PooledKind, tensor: int, batch: int, expert: int) -> ServedLayers:
-        load, parallelism = self.load, Parallelism(tensor=tensor, expert_parallel=expert)
-        share = one_share(self.decoder, parallelism)
-        numbers = numbers_of(self.dtype, False, self.options)
+    def experts(self, kind: PooledKind, tensor: int) -> Floats:
+        """Return what experts have of `prefill`, `decode` and `weights` for one user, shape (3, layers)."""
+        share = one_share(self.decoder, parallelism := Parallelism(tensor=tensor))
+        prompt, step, _ = self._settings(kind, 1, parallelism)
+        names = [layer.name for layer in layers_of(share, step)]
+        prefill, decode = experts_of(share, prompt), experts_of(share, step)
+        none = (0.0, 0.0)
+        rows = [
+            (prefill.get(name, none)[0], decode.get(name, none)[0], decode.get(name, none)[1] * tensor)
+            for name in names
+        ]
+        return np.array(rows, dtype=np.float64).T
+
+    def _settings(self, kind: PooledKind, batch: int, parallelism: Parallelism) -> list[Setting]:
+        """Return how a prompt passes, a step amid the generated tokens, and the last step."""
+        load, numbers = self.load, numbers_of(self.dtype, False, self.options)
         runs = (
             TokenRun(1, load.prompt),
             TokenRun(batch, 1, load.prompt + load.generate // 2),
             TokenRun(1, 1, load.prompt + load.generate - 1),
         )
-        prefill, decode, full = (
-            layers_of(
-                share,
-                Setting(
-                    run, kind.device, self.dtype, None, False, numbers, self.network, 1, parallelism,
-                    server=kind.node,
-                ),
+        return [
+            Setting(
+                run, kind.device, self.dtype, None, False, numbers, self.network, 1, parallelism,
+                server=kind.node,
             )
             for run in runs
-        )  # fmt: skip
+        ]  # fmt: skip
+
+    def _computed(self, kind: PooledKind, tensor: int, batch: int, expert: int) -> ServedLayers:
+        share = one_share(self.decoder, parallelism := Parallelism(tensor=tensor, expert_parallel=expert))
+        load, settings = self.load, self._settings(kind, batch, parallelism)
+        prefill, decode, full = (layers_of(share, setting) for setting in settings)
         tokens = 1 + load.generate / load.prompt  # of a sequence, in prompts
 
         def column(layers: list, name: str) -> Floats:  # type: ignore[type-arg]

@@ -16,7 +16,6 @@ from partitioner.planning.pools.pool import PoolPart
 from partitioner.planning.serving.costs import BOTH, DECODE, PREFILL, ServedLayers, ServingCosts
 from partitioner.planning.serving.dealing import SLACK, LimitedChain
 from partitioner.planning.solve import solve
-from partitioner.results.plan import Plan
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Floats, Graph
 from partitioner.workload.layer import Layer
@@ -77,6 +76,9 @@ class ServingPipeline:
         The kind of each stage, and how many layers it has, in the order of the pipeline.
     prompts
         The part of its time that prompts take.
+    placed, experts, blocks
+        For one user the number of the GPUs' group that has each layer, None on a CPU; the layers whose
+        experts alone are on a CPU; and those that are blocks.
     """
 
     layout: ServingLayout
@@ -87,6 +89,9 @@ class ServingPipeline:
     memory: float
     stages: tuple[tuple[str, int], ...]
     prompts: float = 0.0
+    placed: tuple[int | None, ...] = ()
+    experts: tuple[int, ...] = ()
+    blocks: range = range(0)
 
     @property
     def used(self) -> dict[str, int]:
@@ -153,7 +158,7 @@ class PipelineRun:
         that has not is found (:class:`LimitedChain`).
         """
         try:
-            plan = self._plan(False, seconds, stop)
+            plan = solve(self.graph(), self.devices(), "throughput", time_limit=seconds, stop=stop)
         except InfeasibleError:
             return None, 0.0
         except NoPlanFound:
@@ -191,26 +196,6 @@ class PipelineRun:
         left = [iter(range(kind.count)) for kind in devices.kinds]
         named = [(devices.kinds[each.kind].device(next(left[each.kind])), each) for each in stages]
         return {str(i): name for name, each in named for i in range(each.first, each.end)}
-
-    def for_one_user(
-        self, seconds: float | None, stop: StopEvent | None
-    ) -> tuple[ServingPipeline | None, float]:
-        """Return the pipeline in which one sequence gets its tokens soonest, and the bound on their rate.
-
-        None if none is found; the bound is 0 only where it is proven that no dealing fits.
-        """
-        try:
-            plan = self._plan(True, seconds, stop)
-        except InfeasibleError:
-            return None, 0.0
-        except NoPlanFound:
-            return None, np.inf
-        found = self._pipeline(plan.placement, plan.value, plan.bound, alone=True)
-        return found, found.bound
-
-    def _plan(self, alone: bool, seconds: float | None, stop: StopEvent | None) -> Plan:
-        objective = "latency" if alone else "throughput"
-        return solve(self.graph(alone), self.devices(alone), objective, time_limit=seconds, stop=stop)
 
     @property
     def requests(self) -> Floats:
@@ -250,15 +235,13 @@ class PipelineRun:
         """Return whether tokens come too late at the largest load of a stage."""
         return self._step(load) > self.costs.load.tpot * (1 + SLACK)
 
-    def graph(self, alone: bool = False) -> Graph:
-        """Return the chain of the layers: times of a request, or of a token of a sequence that is `alone`."""
+    def graph(self) -> Graph:
+        """Return the chain of the layers with the times of a request."""
         load, sizes = self.costs.load, self.sizes
         graphs = {}
         for kind, each, requests in zip(self.layout.kinds, self.layers, self.requests, strict=True):
-            times = each.decode if alone else requests
-            tokens = 1 if alone else self.passing[0]
-            sent = each.sent * tokens / (load.prompt + load.generate)
-            rows = zip(times.tolist(), sizes.tolist(), sent.tolist(), strict=True)
+            sent = each.sent * self.passing[0] / (load.prompt + load.generate)
+            rows = zip(requests.tolist(), sizes.tolist(), sent.tolist(), strict=True)
             layers = [
                 Layer(str(i), inputs=(str(i - 1),) * (i > 0), forward=time, parameters=size, output=nbytes)
                 for i, (time, size, nbytes) in enumerate(rows)
@@ -266,20 +249,18 @@ class PipelineRun:
             graphs[kind.name] = Graph.chain(layers, bandwidth=self.costs.network, training=False)
         return joined(graphs)
 
-    def devices(self, alone: bool = False) -> Devices:
+    def devices(self, through_host: bool = False) -> Devices:
         """Return the groups of one pipeline as devices, those without memory of their own as CPUs."""
         layout = self.layout
         kinds = [
             DeviceKind(kind.name, count, memory=room, pays_communication=not kind.device.cpu)
             for kind, count, room in zip(layout.kinds, layout.groups, self.room, strict=True)
         ]
-        direct = not alone and all(kind.pays_communication for kind in kinds)
+        direct = not through_host and all(kind.pays_communication for kind in kinds)
         return Devices(tuple(kinds), route="direct" if direct else "host")
 
-    def _pipeline(
-        self, placement: Mapping[int | str, str], value: float, bound: float, alone: bool = False
-    ) -> ServingPipeline:
-        """Return the pipeline of a placement with its largest load, or a token's time, and their bound."""
+    def _pipeline(self, placement: Mapping[int | str, str], value: float, bound: float) -> ServingPipeline:
+        """Return the pipeline of a placement with its largest load and its bound."""
         of_device = {
             kind.device(i): (k, kind)
             for k, kind in enumerate(self.devices(True).kinds)
@@ -291,9 +272,9 @@ class PipelineRun:
         used = {name: sum(self.sizes[i] for i in at if names[i] == name) for name in dict.fromkeys(names)}
         full = max(used[name] / self.room[of_device[name][0]] for name in used)
         stages = tuple((of_device[name][1].name, names.count(name)) for name in used)
-        rate, most = (MS_PER_SECOND / each if alone else self._load(each) for each in (value, bound))
+        rate, most = self._load(value), self._load(bound)
         first = float(self.first[kind, at].sum()) + self._passed(names)
-        tpot = value if alone else self._step(value)
+        tpot = self._step(value)
         prompts = sum(self.layers[k].prefill[i] for k, i in zip(kind, at, strict=True))
         part = float(prompts / self.requests[kind, at].sum())
         return ServingPipeline(self.layout, rate, max(rate, most), first, tpot, float(full), stages, part)

@@ -10,8 +10,11 @@ from typing import Any
 
 from rich.text import Text
 
+from partitioner.base.errors import OptionError
 from partitioner.base.markup import html_table
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
+from partitioner.exports.device_map import HOST
+from partitioner.exports.llama_cpp import arguments
 from partitioner.planning.pools.pool import PooledKind, unused_in
 from partitioner.planning.serving.costs import BOTH, DECODE, PREFILL, ServingLoad
 from partitioner.planning.serving.pipelines import ServingPipeline
@@ -148,6 +151,22 @@ class ServingPlan:
         """Return everything as a JSON object."""
         return json.dumps(self.as_dict(), indent=2)
 
+    def settings(self) -> str:
+        """Return llama.cpp's arguments for the best layout of one user.
+
+        Raises
+        ------
+        OptionError
+            If it is not for one user, or has a tensor degree, which llama.cpp has not.
+        """
+        (pipeline, *_), layout = self.best.pipelines, self.best.pipelines[0].layout
+        if self.users != 1 or max(layout.tensor) > 1:
+            raise OptionError(f"settings: are for one user and GPUs that divide no layer, not {layout.name}")
+        slots = [HOST if slot is None else slot for slot in pipeline.placed]
+        first = pipeline.blocks.start
+        experts = [layer - first for layer in pipeline.experts]
+        return arguments([*(slots[i] for i in pipeline.blocks), slots[-1]], experts)
+
     def summary(self, width: int | None = None) -> str:
         """Return the table of the layouts as text, below a line with the bound over all of them."""
         best, wide = self.best, columns(width) >= WIDE
@@ -173,7 +192,10 @@ class ServingPlan:
 def _stage_lines(pipeline: ServingPipeline) -> list[str]:
     dealt = ", ".join(f"{count} on {kind}" for kind, count in pipeline.stages)
     role = "" if pipeline.layout.role == BOTH else f" for {pipeline.layout.role}"
-    return [f"layers of the first's stages{role}: {dealt}"]
+    lines = [f"layers of the first's stages{role}: {dealt}"]
+    if pipeline.experts:
+        lines.append(f"the experts of {len(pipeline.experts)} layers on GPUs are on the CPU")
+    return lines
 
 
 def _fewest_line(plan: ServingPlan) -> str:

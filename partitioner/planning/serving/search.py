@@ -13,11 +13,12 @@ from partitioner.formats.llm.decoder import Experts
 from partitioner.planning.layouts.space import divisors, powers
 from partitioner.planning.pools.pool import PooledKind, parts_on
 from partitioner.planning.serving.costs import BOTH, PREFILL, ServingCosts
+from partitioner.planning.serving.one_user import OneUserRun
 from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout, ServingPipeline
 
 MOST_BATCH = 1024
 Key = tuple[str, tuple[tuple[str, int], ...]]  # what is done, and how many GPUs of each kind
-ONE, LONGEST = 10.0, 60.0  # seconds that the layers of a layout may take to be dealt; for one user
+ONE = 10.0  # seconds that the layers of a layout may take to be dealt
 
 
 @dataclass(frozen=True)
@@ -95,10 +96,9 @@ class ServingSearch(EndsInTime):
             if self.ends():
                 return BlockFound(tuple(best), math.inf)
             self.solved += 1
-            run = PipelineRun(self.costs, layout)
-            pipeline, own = run.for_one_user(min(LONGEST, self.clock.left), self.interruption)
-            bound = max(bound, own)
+            pipeline = OneUserRun(PipelineRun(self.costs, layout)).solved()
             if pipeline is not None:
+                bound = max(bound, pipeline.bound)
                 best = _with(best, pipeline)[: self.top]
         return BlockFound(tuple(best), bound)
 

@@ -22,6 +22,7 @@ from partitioner.planning.pools.pool import PooledKind, partitions
 from partitioner.planning.serving import pipelines
 from partitioner.planning.serving import search as searching
 from partitioner.planning.serving.costs import ServingCosts, ServingLoad
+from partitioner.planning.serving.one_user import OneUserRun
 from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout
 from partitioner.planning.serving.search import ServingSearch
 
@@ -120,9 +121,10 @@ def test_one_user_gets_tokens_as_soon_as_any_dealing_gives_them() -> None:
     costs = ServingCosts(decoder, load, "bfloat16", 1e9)
     found = ServingSearch(costs, 1, Clock(), Interruption(), True).block(kinds).best[0]
     run, least = PipelineRun(costs, found.layout), np.inf
-    graph, devices = run.graph(True), run.devices(True)
+    graph, devices = OneUserRun(run).graph(), run.devices(through_host=True)
     for names in product(devices.names, repeat=len(graph.ids)):
-        evaluation = pt.evaluate(graph, devices, dict(zip(graph.ids, names, strict=True)), "latency")
+        placement = dict(zip(graph.ids, names, strict=True))
+        evaluation = pt.evaluate(graph, devices, placement, "latency", subgraphs_per_accelerator=len(names))
         if not evaluation.violations:
             least = min(least, float(evaluation.value))
     assert found.tpot == pytest.approx(least, rel=1e-6) and len(found.stages) > 1
@@ -183,12 +185,11 @@ def test_the_command_serves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([*asked, "--pool", "H100=1", "--settings", str(tmp_path / "file")]) == 2
 
 
-@pytest.mark.parametrize("users", [None, 1])
-def test_a_search_without_an_answer_is_no_proof(users: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_without_an_answer_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no dealing of layers is found, and where none is proven to exist."""
 
     def asked() -> None:
-        pt.plan_serving(config(), {"H100": 1}, prompt=16, generate=8, users=users)
+        pt.plan_serving(config(), {"H100": 1}, prompt=16, generate=8)
 
     monkeypatch.setattr(pipelines, "solve", raising(pt.NoPlanFound("no plan found (time_limit)")))
     with pytest.raises(pt.NoPlanFound, match="layouts was found to be within the limits; others may be"):
