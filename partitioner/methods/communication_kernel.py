@@ -11,7 +11,7 @@ SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
 OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def joint_load(busy, into, out, communication):
     """Return the load of a device that processes, receives and sends for these times."""
     if communication == SEQUENTIAL:
@@ -21,7 +21,7 @@ def joint_load(busy, into, out, communication):
     return max(busy, max(into, out))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def growing_load(busy, into, out, stay, transfer_factor, communication):
     """Return a stage's load, and a bound below the load of every larger stage with the same start.
 

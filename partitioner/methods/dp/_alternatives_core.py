@@ -122,7 +122,7 @@ def spread(lattice, pairs, terms, limit, first_ideal, end_ideal, table, known): 
     shapes, copies, good, bad = terms.shapes, table.least, known.good, known.bad
     n, devices = len(lattice.rank), copies.shape[1] - 1
     used, held = np.empty(devices + 1, np.int64), np.empty(devices + 1, np.int64)
-    inside, below = np.zeros((2, n), np.bool_)
+    inside, below = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     fixed = np.full(len(terms.choices.start) - 1, -1)
     rule = WayRule(limit.greedy, fixed, fixed.copy())
     for ideal in range(first_ideal, end_ideal):
@@ -189,7 +189,7 @@ def lay(lattice, pairs, terms, threshold, first_ideal, end_ideal, table, known):
     """
     shapes, total, before, by = terms.shapes, table.least, table.before, table.by
     n, devices, behind = len(lattice.rank), total.shape[1] - 1, total.shape[2]
-    inside, below = np.zeros((2, n), np.bool_)
+    inside, below = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     fixed = np.full(len(terms.choices.start) - 1, -1)
     rule = WayRule(False, fixed, fixed.copy())
     none = np.empty(0, np.int64)

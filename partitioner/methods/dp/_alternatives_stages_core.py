@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp._walk_core import walk_of
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 LEAST_SAVED = 1e-9  # swaps of Piper's rule that save no more are left out
@@ -262,7 +262,7 @@ def stage_load(terms, stage, d, in_flight, cutoff, rule):  # type: ignore[no-unt
                 count += 1
                 start[count] = rows
         found = outside + least_sum(
-            count, start, value, held, terms.memory - cap, cutoff - outside, rule.greedy, chosen
+            len(of), start, value, held, terms.memory - cap, cutoff - outside, rule.greedy, chosen
         )
         if found < best:
             best = found
@@ -301,8 +301,12 @@ class PairTally(NamedTuple):
 
     Parameters
     ----------
-    terms, least, limit, pairs
-        As for :func:`list_pairs`.
+    terms, least
+        The model, and the least figures of supernodes, see :mod:`partitioner.methods.dp.alternatives_stages`.
+    limit
+        The largest load of a stage.
+    pairs
+        The buffer; without room for any stage only its `start` is written.
     base, each, once
         Shapes (n + 2, D) and (n + 2, degrees): by depth its least values by shape, and its least memory.
     crossing
@@ -332,7 +336,6 @@ class PairTally(NamedTuple):
     number: Ints
 
 
-@njit(cache=True, inline="always")
 def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     """Add a supernode, unless no degree has enough memory then, or no shape a load within the limit."""
     shapes, cuts, least, held = tally.terms.shapes, tally.terms.cuts, tally.least, tally.held
@@ -363,7 +366,6 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     return quick and fits
 
 
-@njit(cache=True, inline="always")
 def _leave(tally, v):  # type: ignore[no-untyped-def]
     cuts = tally.terms.cuts
     tally.inside[v] = False
@@ -371,7 +373,6 @@ def _leave(tally, v):  # type: ignore[no-untyped-def]
         tally.held[cuts.net[k]] -= 1
 
 
-@njit(cache=True, inline="always")
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     """Write the stage to the buffer if that holds all of them; else it is only counted."""
     pairs, least, extra, pair = tally.pairs, tally.least, tally.extra, tally.number[0]
@@ -389,7 +390,6 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True, inline="always")
 def _lost(tally, v):  # type: ignore[no-untyped-def]
     return 0.0  # every stage is wanted, whatever is left of the work
 
@@ -397,8 +397,20 @@ def _lost(tally, v):  # type: ignore[no-untyped-def]
 _walk = walk_of(_enter, _leave, _reach, _lost)
 
 
-@njit(cache=True, nogil=True)
-def list_pairs(lattice, terms, least, limit, first_ideal, end_ideal, pairs):  # type: ignore[no-untyped-def]
+def new_tally(terms: Any, least: Any, limit: float, pairs: Any) -> PairTally:
+    """Return an empty stage."""
+    n, of_shape, degrees = len(least.each), len(terms.shapes.copies), least.each.shape[1]
+    return PairTally(
+        terms, least, limit, pairs,
+        np.zeros((n + 2, of_shape)), np.zeros((n + 2, degrees)), np.zeros((n + 2, degrees)),
+        np.zeros(n + 2), np.zeros(n + 2, np.int64),
+        np.zeros(n, np.bool_), np.zeros(len(terms.cuts.pins), np.int64), np.zeros(degrees),
+        np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def list_pairs(lattice, tally, path, first_ideal, end_ideal):  # type: ignore[no-untyped-def]
     """Count the stages that begin at some ideals, or write them if the buffer holds all of them.
 
     A stage stops growing where no degree has enough memory, or no shape has a load within the limit even if
@@ -406,25 +418,12 @@ def list_pairs(lattice, terms, least, limit, first_ideal, end_ideal, pairs):  # 
 
     Parameters
     ----------
-    lattice, terms, least
-        The ideals, the model, and the least figures of supernodes, see
-        :mod:`partitioner.methods.dp.alternatives_stages`.
-    limit
-        The largest load of a stage.
+    lattice, tally, path
+        The ideals, :func:`new_tally`, and see :mod:`partitioner.methods.dp._walk_core`.
     first_ideal, end_ideal
         The ideals at which the stages begin.
-    pairs
-        The buffer; without room for any stage only its `start` is written.
     """
-    n, of_shape, degrees = len(lattice.rank), len(terms.shapes.copies), least.each.shape[1]
-    depths, path = n + 2, new_path(n)
-    tally = PairTally(
-        terms, least, limit, pairs,
-        np.zeros((depths, of_shape)), np.zeros((depths, degrees)), np.zeros((depths, degrees)),
-        np.zeros(depths), np.zeros(depths, np.int64),
-        np.zeros(n, np.bool_), np.zeros(len(terms.cuts.pins), np.int64), np.zeros(degrees),
-        np.zeros(1, np.int64),
-    )  # fmt: skip
+    pairs = tally.pairs
     for ideal in range(first_ideal, end_ideal):
         tally.number[0] = pairs.start[ideal]
         _walk(lattice, path, ideal, 0.0, tally)

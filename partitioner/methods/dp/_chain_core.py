@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import Ints32, relocate
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -122,7 +122,7 @@ class ChainTally(NamedTuple):
     Parameters
     ----------
     model, search, table
-        As for :func:`sweep`.
+        The costs of stages, the chains that are looked for, and the table.
     moves, found
         The useful moves from the ideal at which it begins, and shape (1,): how many there are.
     inside, before
@@ -147,7 +147,6 @@ class ChainTally(NamedTuple):
     load: Floats
 
 
-@njit(cache=True, inline="always")
 def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     """Add a supernode, unless no kind can then run the stage within the threshold, nor any larger one."""
     model, compute, size, transfer, load = tally.model, tally.compute, tally.size, tally.transfer, tally.load
@@ -169,12 +168,10 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     return possible
 
 
-@njit(cache=True, inline="always")
 def _leave(tally, v):  # type: ignore[no-untyped-def]
     take_from_stage(tally.model, tally.inside, v)
 
 
-@njit(cache=True, inline="always")
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     """Write the stage to the table for the moves that allow it.
 
@@ -202,7 +199,6 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True, inline="always")
 def _lost(tally, v):  # type: ignore[no-untyped-def]
     return tally.search.above[v]
 
@@ -210,15 +206,30 @@ def _lost(tally, v):  # type: ignore[no-untyped-def]
 _walk = walk_of(_enter, _leave, _reach, _lost)
 
 
-@njit(cache=True)
-def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-untyped-def]
+def new_tally(model: StageModel, search: ChainSearchSpec, table: ChainTable) -> ChainTally:
+    """Return an empty stage, and room for the moves from an ideal."""
+    depths, kinds = len(model.size) + 2, len(model.memory)
+    states, nets = len(search.capacity), len(model.pins)
+    moves = ChainMoves(
+        np.empty(states), np.empty((states * kinds, 2), np.int64), np.empty(states * kinds),
+        np.empty(kinds, np.bool_),
+    )  # fmt: skip
+    return ChainTally(
+        model, search, table, moves, np.zeros(1, np.int64), np.zeros(nets, np.int64),
+        np.zeros(nets, np.int64), np.zeros((depths, kinds)), np.zeros(depths), np.zeros((depths, 3)),
+        np.empty(kinds),
+    )  # fmt: skip
+
+
+@njit(cache=True, _nrt=False)
+def sweep(lattice, tally, path, first, budget):  # type: ignore[no-untyped-def]
     """Extend the chains that end in ideals `first`, `first` + 1, ... by one stage.
 
     Parameters
     ----------
-    lattice, model, search, table
-        See :mod:`partitioner.methods.dp.lattice` and :mod:`partitioner.methods.dp.chain`; the table is
-        written.
+    lattice, tally, path
+        See :mod:`partitioner.methods.dp.lattice`, :func:`new_tally` and
+        :mod:`partitioner.methods.dp._walk_core`; the table of the tally is written.
     first
         The ideal to start with.
     budget
@@ -229,22 +240,13 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     tuple of int
         The next ideal to start with (the number of ideals when done), and the steps walked.
     """
-    ideals, nodes, kinds = len(lattice.parent), len(model.size), len(model.memory)
-    states, nets, path = len(search.capacity), len(model.pins), new_path(nodes)
-    moves = ChainMoves(
-        np.empty(states), np.empty((states * kinds, 2), np.int64), np.empty(states * kinds),
-        np.empty(kinds, np.bool_),
-    )  # fmt: skip
-    tally = ChainTally(
-        model, search, table, moves, np.zeros(1, np.int64),
-        np.zeros(nets, np.int64), np.zeros(nets, np.int64), np.zeros((nodes + 2, kinds), np.float64),
-        np.zeros(nodes + 2, np.float64), np.zeros((nodes + 2, 3), np.float64), np.empty(kinds, np.float64),
-    )  # fmt: skip
+    model, ideals = tally.model, len(lattice.parent)
+    tally.before[:] = 0
     place, steps = 0, 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
-        tally.found[0], target = list_moves(table.value[start], search, moves)
+        tally.found[0], target = list_moves(tally.table.value[start], tally.search, tally.moves)
         if tally.found[0] == 0:
             continue
         relocate(lattice.parent, lattice.added, model.net_start, model.net, tally.before, place, start)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit, overwrite
-from partitioner.methods.local_search.kernel import draw_below, draw_unit
+from partitioner.methods.local_search.kernel import FOUR, draw_below, draw_unit
 from partitioner.problem.arrays import Floats, Ints
 
 
@@ -70,7 +70,7 @@ class Heat(NamedTuple):
     kinds: float
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def excess(load, held, limit, room):
     """Return by how much a stage exceeds its limits, as a part of them."""
     over = max(0.0, load / limit - 1.0)
@@ -180,7 +180,7 @@ def exchange_kinds(kind, rng):
     """Exchange the kinds of two or three stages, or move one kind to another place in the order."""
     devices = len(kind)
     a, b, c = draw_below(rng, devices), draw_below(rng, devices), draw_below(rng, devices)
-    pick = draw_below(rng, 4)
+    pick = draw_below(rng, FOUR)
     if pick < 2:
         kind[a], kind[b] = kind[b], kind[a]
     elif pick == 2:

@@ -118,9 +118,8 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
     value, summed, limit, rest, group = table.value, spec.summed, spec.limit, spec.rest, ends.group
     fewest = memory_model.least_in_flight, memory_model.least_versions
     layer_of = model.limits.layer
-    walk, rows = new_walk(
-        len(memory_model.size), kinds, len(costs.pins), layer_of.max() + 1 if len(layer_of) else 0, False
-    )
+    layers = layer_of.max() + 1 if len(layer_of) else 0
+    walk, rows = new_walk(len(memory_model.size), kinds, len(costs.pins), layers, ends.listed)
     demand = StageDemand(spec.threshold, widest, lightest, spec.remaining, spec.above, spec.open)
     steps = 0
     for start in range(first, last):

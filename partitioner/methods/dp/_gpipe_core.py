@@ -33,7 +33,7 @@ from partitioner.methods.dp._stages_core import (
     add_numbers,
     remove_layers,
 )
-from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import Ints32, mark, relocate
 from partitioner.methods.dp.stages import DeviceStates, PipelineTable, StageCosts, StageLimits
 from partitioner.problem.arrays import Floats, Ints
@@ -93,7 +93,7 @@ class PassTally(NamedTuple):
     Parameters
     ----------
     terms, states, spec, table
-        As for :func:`sweep`.
+        The costs and limits of stages, the devices by state, the chains that are looked for, and the table.
     nets
         Its tensors.
     compute, size, number
@@ -102,8 +102,8 @@ class PassTally(NamedTuple):
         Shape (3, K): its loads in both passes, and their sum.
     layers, touching
         How often each layer is in the stage; how many neighbours of a supernode are in the ideal.
-    useful
-        The states that reach the ideal at which it begins.
+    useful, nothing
+        The states that reach the ideal at which it begins; and shape (S, K): no samples in flight.
     at
         Shape (2,): how many states are worthy, and how many supernodes outside the ideal share an edge with
         it.
@@ -121,10 +121,10 @@ class PassTally(NamedTuple):
     layers: Ints
     touching: Ints
     useful: UsefulStates
+    nothing: Floats
     at: Ints
 
 
-@njit(cache=True, inline="always")
 def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     terms, limits, spec, load = tally.terms, tally.terms.limits, tally.spec, tally.load
     costs, moved = terms.costs, tally.nets.moved
@@ -161,14 +161,12 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     return wanted
 
 
-@njit(cache=True, inline="always")
 def _leave(tally, v):  # type: ignore[no-untyped-def]
     limits = tally.terms.limits
     remove_pass_nets(tally.terms.costs, tally.nets, v)
     remove_layers(limits.layer_start, limits.layer, tally.layers, v, limits.by_layers)
 
 
-@njit(cache=True, inline="always")
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     limits, number = tally.terms.limits, tally.number
     if (
@@ -181,7 +179,6 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(cache=True, inline="always")
 def _lost(tally, v):  # type: ignore[no-untyped-def]
     if tally.terms.limits.by_neighbours and tally.touching[v] > 0:
         return np.inf
@@ -222,15 +219,35 @@ def extend(tally, start, end, depth):  # type: ignore[no-untyped-def]
 _walk = walk_of(_enter, _leave, _reach, _lost)
 
 
-@njit(cache=True, nogil=True)
-def sweep(lattice, terms, states, spec, table, first, budget):  # type: ignore[no-untyped-def]
+def new_tally(
+    terms: PassTerms, states: DeviceStates, spec: PassSearchSpec, table: PipelineTable
+) -> PassTally:
+    """Return an empty stage, and room for the states that reach an ideal."""
+    count, kinds = states.left.shape
+    nodes, layer_of = len(terms.size), terms.limits.layer
+    useful = UsefulStates(
+        np.empty(count), np.empty(count, np.int64), np.empty(count), np.empty(kinds, np.int64),
+        np.empty((kinds, 2)),
+    )  # fmt: skip
+    return PassTally(
+        terms, states, spec, table, new_nets(nodes, len(terms.costs.pins)),
+        np.zeros((nodes + 2, 2, kinds)), np.zeros(nodes + 2), np.zeros((nodes + 2, 4), np.int64),
+        np.empty((3, kinds)), np.zeros(layer_of.max(initial=-1) + 1, np.int64), np.zeros(nodes, np.int64),
+        useful, np.zeros((count, kinds)), np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def sweep(lattice, tally, path, covered, first, budget):  # type: ignore[no-untyped-def]
     """Add one stage to those that hold ideals `first`, `first` + 1, ...
 
     Parameters
     ----------
-    lattice, terms, states, spec, table
-        See :mod:`partitioner.methods.dp.lattice`, this module and :mod:`partitioner.methods.dp.stages`; the
-        table is written.
+    lattice, tally, path
+        See :mod:`partitioner.methods.dp.lattice`, :func:`new_tally` and
+        :mod:`partitioner.methods.dp._walk_core`; the table of the tally is written.
+    covered
+        Shape (n,): False; marks the current ideal while its frontier is counted.
     first
         The ideal to start with.
     budget
@@ -241,29 +258,17 @@ def sweep(lattice, terms, states, spec, table, first, budget):  # type: ignore[n
     tuple of int
         The next ideal to start with (the number of ideals less one when done), and the steps walked.
     """
-    costs, limits, parent, added = terms.costs, terms.limits, lattice.parent, lattice.added
-    ideals, count_of_states = len(parent), len(spec.capacity)
-    nodes, kinds = len(terms.size), len(terms.memory)
-    nothing, path = np.zeros(states.left.shape, np.float64), new_path(nodes)
-    useful = UsefulStates(
-        np.empty(count_of_states, np.float64), np.empty(count_of_states, np.int64),
-        np.empty(count_of_states, np.float64), np.empty(kinds, np.int64), np.empty((kinds, 2), np.float64),
-    )  # fmt: skip
-    tally = PassTally(
-        terms, states, spec, table, new_nets(nodes, len(costs.pins)),
-        np.zeros((nodes + 2, 2, kinds), np.float64), np.zeros(nodes + 2, np.float64),
-        np.zeros((nodes + 2, 4), np.int64), np.empty((3, kinds), np.float64),
-        np.zeros(limits.layer.max() + 1 if len(limits.layer) else 0, np.int64), np.zeros(nodes, np.int64),
-        useful, np.zeros(2, np.int64),
-    )  # fmt: skip
-    covered = np.zeros(nodes, np.bool_)  # by the current ideal, while its frontier is counted
+    costs, limits, spec, nothing = tally.terms.costs, tally.terms.limits, tally.spec, tally.nothing
+    parent, added, ideals, nodes = lattice.parent, lattice.added, len(lattice.parent), len(covered)
+    tally.nets.before[:] = 0
+    tally.touching[:] = 0
     steps, place = 0, 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
         count, target = list_states(
-            table.value[start], spec.floor, spec.limits[spec.least], states, spec.capacity,
-            (nothing, nothing), useful,
+            tally.table.value[start], spec.floor, spec.limits[spec.least], tally.states, spec.capacity,
+            (nothing, nothing), tally.useful,
         )  # fmt: skip
         if count == 0:
             continue

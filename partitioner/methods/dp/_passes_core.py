@@ -40,13 +40,10 @@ class PassNets(NamedTuple):
     moved: Floats
 
 
-@njit(cache=True)
-def new_nets(nodes, nets):  # type: ignore[no-untyped-def]
+def new_nets(nodes: int, nets: int) -> PassNets:
     """Return the tensors of an empty stage."""
-    return PassNets(
-        np.zeros(nets, np.int64), np.zeros(nets, np.int64), np.zeros(nets, np.int64),
-        np.zeros(nets, np.bool_), np.zeros((nodes + 2, AMOUNTS), np.float64),
-    )  # fmt: skip
+    inside, early, before = (np.zeros(nets, np.int64) for _ in range(3))
+    return PassNets(inside, early, before, np.zeros(nets, np.bool_), np.zeros((nodes + 2, AMOUNTS)))
 
 
 @njit(cache=True, inline="always")

@@ -360,9 +360,8 @@ def list_within(lattice, model, demand, target, found, first, last, budget):
     """
     ends, memory_model, layer_of = model.ends, model.memory, model.limits.layer
     kinds, groups = len(memory_model.memory), len(ends.link)
-    walk, rows = new_walk(
-        len(memory_model.size), kinds, len(model.costs.pins), layer_of.max() + 1 if len(layer_of) else 0, True
-    )
+    layers = layer_of.max() + 1 if len(layer_of) else 0
+    walk, rows = new_walk(len(memory_model.size), kinds, len(model.costs.pins), layers, ends.listed)
     load = np.empty((groups, groups), np.float64)
     moved = np.empty((ends.real, groups, groups, 2), np.float64)  # in and out, by the group of the stage
     known = np.empty(ends.real, np.bool_)

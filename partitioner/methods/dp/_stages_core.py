@@ -322,14 +322,14 @@ def sent_by(weights, copies, message):  # type: ignore[no-untyped-def]
     return weights + copies * message if weights > 0.0 else 0.0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def spread(work, weights, copies, bandwidth, message, added):  # type: ignore[no-untyped-def]
     """Return the mean time for a sample of a stage on `copies` devices, which exchange its weights."""
     exchange = (copies - 1) * sent_by(weights, copies, message) / (copies * bandwidth)
     return work / copies + exchange if added else max(work / copies, exchange)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def can_spread(work, weights, most, bandwidth, message, added, threshold):  # type: ignore[no-untyped-def]
     """Whether a stage of at least this work and weights can have a load up to the threshold.
 
@@ -353,7 +353,7 @@ def can_spread(work, weights, most, bandwidth, message, added, threshold):  # ty
     return False
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def takes(sums, in_flight, versions, memory, size, parameters, activations, workspace):  # type: ignore[no-untyped-def]
     """Whether a stage with one more supernode fits in memory, with this many samples and versions."""
     need = sums[SIZE] + size + versions * (sums[PARAMETERS] + parameters)
@@ -466,7 +466,7 @@ def sure_after(costs, inside, held, near, above, upper):  # type: ignore[no-unty
     return into, out
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def mark_nets(costs, near, v, value):  # type: ignore[no-untyped-def]
     """Set `near` to a value for the nets of a supernode, if there is one."""
     if v != NOWHERE:

@@ -32,18 +32,14 @@ class WalkPath(NamedTuple):
     blocked: Floats
 
 
-@njit(cache=True)
-def new_path(nodes):  # type: ignore[no-untyped-def]
+def new_path(nodes: int) -> WalkPath:
     """Return the place of a walk over the stages of that many supernodes."""
     depths = nodes + 2
-    return WalkPath(
-        np.zeros(depths, np.int64), np.zeros(depths, np.int64),
-        np.zeros(depths, np.float64),
-    )  # fmt: skip
+    return WalkPath(np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.zeros(depths))
 
 
 def walk_of(enter: Any, leave: Any, reach: Any, lost: Any) -> Any:
-    """Return the compiled walk that adds up with these functions, which it inlines.
+    """Return the compiled walk that adds up with these plain functions, which it inlines.
 
     Parameters
     ----------
@@ -66,6 +62,7 @@ def walk_of(enter: Any, leave: Any, reach: Any, lost: Any) -> Any:
         returns the supernodes added and the steps that reading counts as. It is kept on disk with the kernel
         that calls it, not by itself.
     """
+    enter, leave, reach, lost = (njit(inline="always")(each) for each in (enter, leave, reach, lost))
 
     @njit(_nrt=False)
     def walk(lattice, path, start, target, tally):  # type: ignore[no-untyped-def]

@@ -22,8 +22,10 @@ from partitioner.methods.dp._alternatives_stages_core import (
     StageMembers,
     WayRule,
     list_pairs,
+    new_tally,
     stage_load,
 )
+from partitioner.methods.dp._walk_core import new_path
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
@@ -320,7 +322,7 @@ def load_of(
     inside = np.zeros(model.problem.n, dtype=np.bool_)
     inside[nodes] = True
     held = int(model.shapes.in_flight[shape, behind])
-    stage = StageMembers(nodes, inside, cut_cost(model, nodes))
+    stage = StageMembers(np.ascontiguousarray(nodes), inside, cut_cost(model, nodes))
     return float(stage_load(model.terms, stage, shape, held, np.inf, WayRule(greedy, fixed, way)))
 
 
@@ -441,18 +443,20 @@ def pairs_within(
     most = budget // (BYTES_A_SHAPE * shapes + BYTES_A_PAIR)
     start = np.zeros(lattice.size + 1, dtype=np.int64)
     counted = Pairs(start, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, shapes)))
+    tally, path = new_tally(model.terms, least, limit, counted), new_path(model.problem.n)
     for first in range(0, lattice.size, SLICE):
         if ended() or start[first] > most:
             return None
-        list_pairs(lattice, model.terms, least, limit, first, min(first + SLICE, lattice.size), counted)
+        list_pairs(lattice, tally, path, first, min(first + SLICE, lattice.size))
     count = int(start[-1])
     if count > most:
         return None
     pairs = Pairs(start, np.empty(count, dtype=np.int64), np.empty(count), np.empty((count, shapes)))
+    tally = tally._replace(pairs=pairs)
     for first in range(0, lattice.size, SLICE):
         if ended():
             return None
-        list_pairs(lattice, model.terms, least, limit, first, min(first + SLICE, lattice.size), pairs)
+        list_pairs(lattice, tally, path, first, min(first + SLICE, lattice.size))
     return pairs
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
-from partitioner.methods.dp._chain_core import ChainSearchSpec, ChainTable, StageModel, sweep
+from partitioner.methods.dp._chain_core import ChainSearchSpec, ChainTable, StageModel, new_tally, sweep
+from partitioner.methods.dp._walk_core import new_path
 from partitioner.methods.dp.bracket import TableFilling
 from partitioner.methods.dp.lattice import (
     Lattice,
@@ -112,16 +113,14 @@ class ChainFilling(TableFilling):
 
     def __init__(self, tables: ChainTables, threshold: float, floor: float) -> None:
         self.tables = tables
-        self.search = tables.search(threshold, floor)
-        self.model = clipped(tables.model, threshold)
+        search, model = tables.search(threshold, floor), clipped(tables.model, threshold)
         shape = tables.lattice.size, len(tables.left)
         self.table = ChainTable(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int16))
         self.table.value[0, 0] = 0.0
+        self.tally, self.path = new_tally(model, search, self.table), new_path(tables.problem.n)
 
     def _sweep(self, budget: int) -> tuple[int, int]:
-        found: tuple[int, int] = sweep(
-            self.tables.lattice, self.model, self.search, self.table, self.ideal, budget
-        )
+        found: tuple[int, int] = sweep(self.tables.lattice, self.tally, self.path, self.ideal, budget)
         return found
 
     def best(self) -> tuple[float, list[Part]] | None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
-from partitioner.methods.dp._gpipe_core import SUM, PassSearchSpec, PassTerms, sweep
+from partitioner.methods.dp._gpipe_core import SUM, PassSearchSpec, PassTerms, new_tally, sweep
+from partitioner.methods.dp._walk_core import new_path
 from partitioner.methods.dp.bracket import TableFilling
 from partitioner.methods.dp.chain import has_earlier_pin
 from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
@@ -213,15 +214,16 @@ class PassFilling(TableFilling):
 
     def __init__(self, tables: LimitedTables, spec: PassSearchSpec) -> None:
         self.tables, self.spec = tables, spec
-        self.terms = tables.clipped(spec.limits)
-        self.table = new_table(tables.lattice.size, tables.shared.space.count)
+        space, nodes = tables.shared.space, tables.shared.problem.n
+        self.table = new_table(tables.lattice.size, space.count)
         self.table.value[0, 0] = 0.0
+        self.tally = new_tally(tables.clipped(spec.limits), space.states, spec, self.table)
+        self.path, self.covered = new_path(nodes), np.zeros(nodes, dtype=np.bool_)
 
     def _sweep(self, budget: int) -> tuple[int, int]:
-        shared = self.tables.shared
         found: tuple[int, int] = sweep(
-            shared.lattice, self.terms, shared.space.states, self.spec, self.table, self.ideal, budget
-        )  # fmt: skip
+            self.tables.lattice, self.tally, self.path, self.covered, self.ideal, budget
+        )
         return found
 
     def best(self) -> tuple[float, list[Part]] | None:

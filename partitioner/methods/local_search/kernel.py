@@ -27,8 +27,11 @@ from partitioner.methods.local_search.model import (
     leaves_and_returns,
 )
 
+# Not Python ints: numba has a type for each of these and would compile the draws once more for it.
+TWO, FOUR, UNITS = np.int64(2), np.int64(4), np.int64(1 << 31)
 
-@njit(cache=True, inline="always")
+
+@njit(cache=True, inner=True, _nrt=False)
 def draw_below(rng, n):
     """Return a random integer from 0 to n - 1 (xorshift)."""
     x = rng[0]
@@ -39,10 +42,10 @@ def draw_below(rng, n):
     return np.int64(((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def draw_unit(rng):
     """Return a random number above 0 and at most 1."""
-    return (draw_below(rng, 1 << 31) + 1) / (1 << 31)
+    return (draw_below(rng, UNITS) + 1) / UNITS
 
 
 @njit(cache=True, inline="always")
@@ -71,7 +74,7 @@ def propose(model, state, control, mix, rng, stamp):
     n, devices = len(place), len(ledger)
     v = draw_below(rng, n)
     a = place[v]
-    if draw_below(rng, 2) == 0:
+    if draw_below(rng, TWO) == 0:
         for _ in range(2):
             u = draw_below(rng, n)
             if ledger[place[u], LOAD] + ledger[place[u], LOAD + 1] > ledger[a, LOAD] + ledger[a, LOAD + 1]:
@@ -79,7 +82,7 @@ def propose(model, state, control, mix, rng, stamp):
     b, e, nets = a, -1, net_start[v + 1] - net_start[v]
     if nets > 0:
         e = model.net[net_start[v] + draw_below(rng, nets), 0]
-        if draw_below(rng, 4) > 0:
+        if draw_below(rng, FOUR) > 0:
             b = place[pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]]
     if b == a:
         b = (a + 1 + draw_below(rng, devices - 1)) % devices
@@ -102,7 +105,7 @@ def propose(model, state, control, mix, rng, stamp):
         return moves, False
     goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n) - 1)))
     if pick < mix[3]:
-        greedy = draw_below(rng, 4) > 0
+        greedy = draw_below(rng, FOUR) > 0
         goal = min(goal, control.largest)
         moves = _grow(model, state, control, rng, v, goal, greedy, stamp)
         where[:moves] = b
@@ -110,7 +113,7 @@ def propose(model, state, control, mix, rng, stamp):
     moves = 0
     if pick < mix[4]:
         first = max(0, v - draw_below(rng, goal))
-        everything = draw_below(rng, 2) == 0
+        everything = draw_below(rng, TWO) == 0
         for u in range(first, min(n, first + goal)):
             if place[u] != b and (everything or place[u] == a):
                 who[moves], where[moves] = u, b

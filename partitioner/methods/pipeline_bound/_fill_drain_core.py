@@ -25,7 +25,7 @@ from partitioner.methods.dp._passes_core import (
     remove_pass_nets,
 )
 from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, sent_by, takes
-from partitioner.methods.dp._walk_core import new_path, walk_of
+from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import relocate
 from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts
 from partitioner.methods.pipeline_bound.paths import MakespanSpec, MakespanTable
@@ -111,7 +111,8 @@ def keep(table, rule, ideal, state, value, label, last):  # type: ignore[no-unty
         chosen = used
         table.used[ideal, state] += 1
         table.value[ideal, state, chosen] = np.inf
-        table.label[ideal, state, chosen] = np.inf
+        for j in range(len(label)):
+            table.label[ideal, state, chosen, j] = np.inf
     known = table.label[ideal, state, chosen]
     better = value < table.value[ideal, state, chosen]
     if len(label) > 0:
@@ -124,7 +125,7 @@ def keep(table, rule, ideal, state, value, label, last):  # type: ignore[no-unty
         known[j] = min(known[j], label[j])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def difference(known, paths, value, label):  # type: ignore[no-untyped-def]
     """Return by how much known times and paths exceed others at most, and are exceeded at most."""
     above, below = max(0.0, known - value), max(0.0, value - known)
@@ -153,7 +154,7 @@ WAYS = {
 }
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def longest_path(way, count, ahead, around, load, busy, longer, exchange):  # type: ignore[no-untyped-def]
     """Return a lower bound on the makespan of a schedule, by one of its stages.
 
@@ -199,14 +200,7 @@ def add_labels(spec, devices, behind, times, load, found, room):  # type: ignore
     found[spec.whole] = max(found[spec.whole], spec.samples * load)
 
 
-class StageFigures(NamedTuple):
-    """What stages cost, what they hold, and the devices that they may have."""
-
-    costs: StageCosts
-    memory: MemoryModel
-    states: DeviceStates
-
-
+NONE = np.int64(0)  # devices: no Python int, for which numba would compile `keep` once more
 MOST, LESS = range(2)  # places in `MakespanTally.bounds`
 
 
@@ -215,8 +209,13 @@ class MakespanTally(NamedTuple):
 
     Parameters
     ----------
-    costs, memory, states, spec, table, outside
-        As for :func:`sweep`.
+    costs, memory, states
+        What stages cost, what they hold, and the devices that they may have.
+    spec, table
+        See :mod:`partitioner.methods.pipeline_bound.paths`; the table is written if `back` is false.
+    outside
+        Shape (2, I, D + 1): the least time of a sample of the stages outside an ideal, by the most devices
+        that they have: of all passes that lead to the ideal, and of backward passes that do so.
     nets
         Its tensors.
     compute, sums, time
@@ -320,11 +319,10 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                             bound = max(bound, late + paths[len(spec.rows.forward)])
                 added += 1
                 if bound <= spec.limit:
-                    keep(table, rule, ideal, t, total, paths, (start, slot, k, r))
+                    keep(table, rule, np.int64(ideal), t, total, paths, (start, slot, k, r))
     return added
 
 
-@njit(cache=True, inline="always")
 def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     costs, memory_model, spec, moved = tally.costs, tally.memory, tally.spec, tally.nets.moved
     compute, time, load, above = tally.compute, tally.time, tally.load, depth + 1
@@ -358,12 +356,10 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     return wanted
 
 
-@njit(cache=True, inline="always")
 def _leave(tally, v):  # type: ignore[no-untyped-def]
     remove_pass_nets(tally.costs, tally.nets, v)
 
 
-@njit(cache=True, inline="always")
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     spec, moved, compute, steps = tally.spec, tally.nets.moved, tally.compute, 0
     counted = spec.spine[ideal] > spec.spine[start]
@@ -390,12 +386,11 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     return steps
 
 
-@njit(cache=True, inline="always")
 def _lost(tally, v):  # type: ignore[no-untyped-def]
     return tally.spec.above[v]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, _nrt=False)
 def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
     """Lower the least times of the stages outside an ideal by those that begin with a stage to another."""
     for devices in range(copies, least.shape[1]):
@@ -405,19 +400,29 @@ def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
 _walk = walk_of(_enter, _leave, _reach, _lost)
 
 
-@njit(cache=True, nogil=True)
-def sweep(lattice, model, spec, table, outside, first, step, budget):  # type: ignore[no-untyped-def]
+def new_tally(  # the arguments are fields of the tally
+    costs: StageCosts, memory: MemoryModel, states: DeviceStates, spec: MakespanSpec, table: MakespanTable,
+    outside: Floats, back: bool,
+) -> MakespanTally:  # fmt: skip
+    """Return an empty stage, and room for the states that reach an ideal."""
+    nodes, kinds, depths = len(memory.size), len(memory.memory), len(memory.size) + 2
+    return MakespanTally(
+        costs, memory, states, spec, table, outside, new_nets(nodes, len(costs.pins)),
+        np.zeros((depths, kinds, 2)), np.zeros((depths, 8)), np.zeros((depths, 2)), np.empty(kinds),
+        np.empty(table.label.shape[3]), np.empty(len(spec.rows.forward) + len(spec.rows.backward)),
+        np.empty(len(spec.capacity), np.int64), np.zeros(1, np.int64), np.zeros(2), back,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped-def]
     """Add one stage to those that hold ideals `first`, `first` + `step`, ...
 
     Parameters
     ----------
-    lattice, model
-        The ideals, and the costs, memory and devices of stages: :class:`StageFigures`.
-    spec, table
-        See :mod:`partitioner.methods.pipeline_bound.paths`; the table is written if `step` is 1.
-    outside
-        Shape (2, I, D + 1): the least time of a sample of the stages outside an ideal, by the most devices
-        that they have: of all passes that lead to the ideal, and of backward passes that do so.
+    lattice, tally, path
+        See :mod:`partitioner.methods.dp.lattice`, :func:`new_tally` and
+        :mod:`partitioner.methods.dp._walk_core`.
     first, step
         The ideal to start with; 1 to make pipelines up to the last ideal, -1 to fill `outside` from there
         down to ideal 0.
@@ -429,26 +434,19 @@ def sweep(lattice, model, spec, table, outside, first, step, budget):  # type: i
     tuple of int
         The next ideal to start with (the last one or -1 when done), and the steps walked.
     """
-    costs, memory_model, states = model
-    parent, added = lattice.parent, lattice.added
-    nodes, kinds, last = len(memory_model.size), len(memory_model.memory), len(parent) - 1
-    in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
-    total, path = outside.shape[2] - 1, new_path(nodes)
-    tally = MakespanTally(
-        costs, memory_model, states, spec, table, outside, new_nets(nodes, len(costs.pins)),
-        np.zeros((nodes + 2, kinds, 2), np.float64), np.zeros((nodes + 2, 8), np.float64),
-        np.zeros((nodes + 2, 2), np.float64), np.empty(kinds, np.float64),
-        np.empty(table.label.shape[3]), np.empty(len(spec.rows.forward) + len(spec.rows.backward)),
-        np.empty(len(spec.capacity), np.int64), np.zeros(1, np.int64),
-        np.zeros(2, np.float64), step < 0,
+    costs, spec, outside, parent, added = (
+        tally.costs, tally.spec, tally.outside, lattice.parent, lattice.added
     )  # fmt: skip
+    in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
+    total, last = outside.shape[2] - 1, len(parent) - 1
+    tally.nets.before[:] = 0
     steps, place, start = 0, 0, first
     while 0 <= start < last:
         if steps > budget:
             return start, steps
         count, target, most, later = 1, spec.capacity.max(), spec.most, spec.most
         if step > 0:
-            count, target, behind = list_states(table, states, spec, start, tally.worthy)
+            count, target, behind = list_states(tally.table, tally.states, spec, start, tally.worthy)
             if further > 0 and spec.widest.max() == 1 and in_row:
                 behind = behind if spec.way == STREAM else 0.0
                 most = min(most, (spec.limit - outside[0, start, total] - behind) / further)
@@ -484,7 +482,7 @@ def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-
                 target = max(target, spec.capacity[t])
                 for i in range(table.used[ideal, s] if spec.idle else 0):
                     label = table.label[ideal, s, i]
-                    keep(table, rule, ideal, t, table.value[ideal, s, i], label, (ideal, i, k, 0))
+                    keep(table, rule, ideal, t, table.value[ideal, s, i], label, (ideal, i, k, NONE))
         worthy[count] = s
         count += 1
     return count, target, least

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK
+from partitioner.methods.dp._walk_core import new_path
 from partitioner.methods.dp.bracket import Bracket, Decision, Stopped
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.levels_tables import without_levels
@@ -28,7 +29,7 @@ from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node, relax_memory
 from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, WAYS, StageFigures, sweep
+from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, WAYS, new_tally, sweep
 from partitioner.methods.pipeline_bound.paths import (
     MakespanSpec,
     MakespanTable,
@@ -304,12 +305,14 @@ class FillDrain:
         """Sweep the lattice from an ideal on; return False if the run must end before."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
         costs = costs._replace(made=self.problem.nets.made, read=read_of_node(self.problem))
-        model = StageFigures(costs, self.tables.model.memory, self.tables.space.states)
+        memory, states = self.tables.model.memory, self.tables.space.states
+        tally = new_tally(costs, memory, states, spec, table, outside, step < 0)
+        path = new_path(self.problem.n)
         while 0 <= first < last:
             self.ended = self.settings.expired or self.steps > EFFORT.most_steps
             if self.ended:
                 return False
-            first, steps = sweep(self.lattice, model, spec, table, outside, first, step, EFFORT.slice)
+            first, steps = sweep(self.lattice, tally, path, first, step, EFFORT.slice)
             self.steps += steps
         return True
 

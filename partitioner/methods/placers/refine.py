@@ -218,7 +218,7 @@ ROUNDING = 1 + 1e-12
 @njit(cache=True, nogil=True)
 def anneal(
     arrays: TaskArrays,
-    state: PartialSchedule | None,
+    state: PartialSchedule,
     walk: Walk,
     best_device: Ints,
     best_order: Ints,
@@ -231,7 +231,7 @@ def anneal(
     Parameters
     ----------
     arrays, state
-        The tasks, and with contention a schedule as scratch space for the timing; None without.
+        The tasks, and a schedule as scratch space for the timing with contention.
     walk
         The current placement of the search, from which it continues, in the order of the tasks' starts.
     best_device, best_order, best
@@ -335,7 +335,7 @@ class _Search:
     def __init__(self, tasks: Tasks, found: Found, settings: Settings, bound: float) -> None:
         self.tasks, self.settings, self.bound = tasks, settings, bound
         self.random = np.random.default_rng(settings.seed)
-        self.arrays, self.state = arrays_of(tasks), new_state(tasks) if tasks.contention else None
+        self.arrays, self.state = arrays_of(tasks), new_state(tasks)
         self.best_device, self.best_order = found.device.copy(), found.order.copy()
         self.walk = _walk(tasks, found)
         self.first = self.value = makespan(tasks, found.device, found.order)

@@ -57,15 +57,15 @@ class Walk(NamedTuple):
 
 @njit(cache=True, inner=True)
 def time_from(
-    arrays: TaskArrays, state: PartialSchedule | None, walk: Walk, first: int, most: float
+    arrays: TaskArrays, state: PartialSchedule, walk: Walk, first: int, most: float
 ) -> tuple[float, int]:
     """Write the new times; return the makespan, or infinity if it exceeds `most`, and the place reached.
 
-    `state` is None without contention. Then only the times from place `first` on are computed, and only
-    until the makespan is known to exceed `most`.
+    `state` is used with contention alone. Without, only the times from place `first` on are computed, and
+    only until the makespan is known to exceed `most`.
     """
     n = len(walk.order)
-    if state is not None:
+    if arrays.contention:
         _time_eagerly(arrays, state, walk)
         return _latest(walk.trial), n
     walk.end[:] = 0.0
@@ -98,14 +98,14 @@ def _latest(times: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _arrival(arrays: TaskArrays, state: PartialSchedule | None, walk: Walk, e: int, d: int) -> float:
+def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: int) -> float:
     """Return when the input along edge `e` is on device `d`."""
     u = arrays.before[e]
     source = walk.device[u]
     if source == d:
         return float(walk.trial[u])
     tensor = arrays.before_tensor[e]
-    if state is not None:
+    if arrays.contention:
         return float(state.arrival[tensor, d])
     length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
     return float(walk.trial[u] + length)
@@ -154,7 +154,7 @@ def _starts_in_order(arrays: TaskArrays, walk: Walk) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def trace(arrays: TaskArrays, state: PartialSchedule | None, walk: Walk) -> int:
+def trace(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> int:
     """Write the critical path, from the task that ends last backwards, and return its length."""
     previous = np.full(len(walk.order), NOWHERE)
     latest = np.full(len(walk.end), NOWHERE)

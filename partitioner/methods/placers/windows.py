@@ -32,7 +32,7 @@ def windows(tasks: Tasks, least: Floats) -> tuple[Floats, Floats]:
     head: Floats = least_heads(before.start, before.items, transfer[tasks.before_tensor], least)
     last = tasks.n - 1
     start = after.start[-1] - after.start[::-1]
-    items, along = last - after.items[::-1], transfer[tasks.after_tensor][::-1]
+    items, along = last - after.items[::-1], transfer[tasks.after_tensor[::-1]]
     tail: Floats = least_heads(start, items, along, least[::-1].copy())
     return head, tail[::-1]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.latency.kernel.tracking import recost, refresh, shift, span, timed
-from partitioner.methods.local_search.kernel import draw_below, draw_unit
+from partitioner.methods.local_search.kernel import TWO, draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
 
@@ -115,7 +115,7 @@ def propose(model, state, scratch, control, rng, v, back, begin):
     base, late, slots = model.base, model.late, model.slots
     units, n, a = len(model.home), len(place), place[v]
     pick, neighbour, end = draw_unit(rng), -1, begin
-    if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, 2) == 0:
+    if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, TWO) == 0:
         mark[group[v]] = turn
         u = base[a] + late[v] * slots + draw_below(rng, slots)
         who[begin], where[begin], what[begin] = v, a, u
@@ -158,7 +158,7 @@ def propose(model, state, scratch, control, rng, v, back, begin):
             slot = (unit[neighbour] - base[b]) % slots
     else:
         b = model.sites[draw_below(rng, len(model.sites))]
-    other = slots - 1 - slot if draw_below(rng, 2) == 0 else draw_below(rng, slots)
+    other = slots - 1 - slot if draw_below(rng, TWO) == 0 else draw_below(rng, slots)
     kept = begin  # nodes that are there already are left out
     for i in range(begin, end):
         x = who[i]

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp._walk_core import WalkPath
 from partitioner.methods.latency.sequence.chains import BlockCosts
 from partitioner.problem.arrays import Floats, Ints
 
@@ -58,12 +57,6 @@ def empty_block(costs: BlockCosts) -> BlockSums:
     )
 
 
-def path_of(nodes: int) -> WalkPath:
-    """Return the place of a walk over the blocks of that many supernodes."""
-    depths = nodes + 2
-    return WalkPath(np.zeros(depths, np.int64), np.zeros(depths, np.int64), np.zeros(depths))
-
-
 @njit(cache=True, inline="always")
 def add(costs, block, v, depth):
     """Add supernode `v` to the block of `depth` supernodes, except for the times of its nodes."""
@@ -99,16 +92,13 @@ def remove(costs, block, v):
         block.present[costs.node[i]] = False
 
 
-@njit(cache=True, inline="always")
 def leave(tally, v):
     remove(tally.costs, tally.block, v)
 
 
-@njit(cache=True, inline="always")
 def reach(tally, start, ideal, depth, target):
     return 0  # a block is read when its last supernode is added, which says whether a larger one is wanted
 
 
-@njit(cache=True, inline="always")
 def lost(tally, v):
     return 0.0

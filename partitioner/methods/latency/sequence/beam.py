@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp._walk_core import walk_of
+from partitioner.methods.dp._walk_core import new_path, walk_of
 from partitioner.methods.dp.lattice import Lattice, mark
 from partitioner.methods.latency.sequence._blocks_core import (
     BlockSums,
@@ -29,7 +29,6 @@ from partitioner.methods.latency.sequence._blocks_core import (
     empty_block,
     leave,
     lost,
-    path_of,
     reach,
     remove,
 )
@@ -131,7 +130,6 @@ class PlanTally(NamedTuple):
     earlier: Flags
 
 
-@njit(cache=True, inline="always")
 def _enter_plan(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     """Add supernode `v` and extend the plans by the block; return whether a larger one may be of use."""
     costs, block, labels, deeper = tally.costs, tally.block, tally.labels, depth + 1
@@ -399,7 +397,7 @@ class BeamSearch:
 
     def run(self, settings: Settings, step_limit: int) -> None:
         """Walk up the lattice; no plan is found if a limit stops the walk."""
-        path, ideal, last = path_of(len(self.tally.earlier)), 0, self.lattice.size - 1
+        path, ideal, last = new_path(len(self.tally.earlier)), 0, self.lattice.size - 1
         while ideal < last and not settings.expired and self.steps <= step_limit:
             ideal, steps = advance(self.lattice, path, self.tally, ideal, EFFORT.beam_slice)
             self.steps += steps

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp._walk_core import walk_of
+from partitioner.methods.dp._walk_core import new_path, walk_of
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.latency.sequence._blocks_core import (
     BlockSums,
@@ -21,7 +21,6 @@ from partitioner.methods.latency.sequence._blocks_core import (
     empty_block,
     leave,
     lost,
-    path_of,
     reach,
     remove,
 )
@@ -70,7 +69,6 @@ class SumTally(NamedTuple):
     kind: NDArray[np.int16]
 
 
-@njit(cache=True, inline="always")
 def _enter_sum(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     """Add supernode `v` and offer the block to the vectors; return whether a larger one may be of use."""
     costs, block, deeper = tally.costs, tally.block, depth + 1
@@ -341,7 +339,7 @@ class SequenceTable:
 
     def fill(self, settings: Settings, step_limit: int) -> None:
         """Walk up the lattice; then `complete` says whether the walk ended without reaching a limit."""
-        path, ideal = path_of(len(self.model.weight)), 0
+        path, ideal = new_path(len(self.model.weight)), 0
         while ideal < self.lattice.size - 1:
             ideal, steps = sweep(self.lattice, path, self.tally, ideal, EFFORT.sweep_slice)
             self.steps += steps
