@@ -77,41 +77,42 @@ def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
     for u in range(len(rank)):
         if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):
             v = u
-    path = [v for _ in range(0)]
+    path, length = np.empty(len(rank), dtype=np.int64), 0
     while v != NOWHERE:
-        path.append(v)
+        path[length] = v
+        length += 1
         largest = NOWHERE
         for e in range(start[v], start[v + 1]):
             w = after[e]
-            if largest == NOWHERE or (rank[w], -w) > (rank[largest], -largest):
+            if largest == NOWHERE or rank[w] > rank[largest] or (rank[w] == rank[largest] and w < largest):
                 largest = w
         v = largest
-    return np.array(path)
+    return path[:length].copy()
 
 
 @njit(cache=True, nogil=True)
 def _backwards(arrays: TaskArrays, state: PartialSchedule, previous: Ints) -> Ints:
     """Return the path back from the task that ends last to one that waited for nothing, in order of time."""
-    v = int(np.argmax(state.finish))
-    path = [v for _ in range(0)]
+    n, v = len(state.finish), 0
+    for u in range(1, n):
+        if state.finish[u] > state.finish[v]:
+            v = u
+    path, begin = np.empty(n, dtype=np.int64), n
     while v != NOWHERE:
-        path.append(v)
-        v = _awaited(arrays, state, previous[v], v)
-    return np.array(path)[::-1].copy()
-
-
-@njit(cache=True, inner=True)
-def _awaited(arrays: TaskArrays, state: PartialSchedule, previous: int, v: int) -> int:
-    """Return the task that task `v` waited for, ``NOWHERE`` if there is none."""
-    if previous != NOWHERE and state.finish[previous] == state.start[v]:
-        return previous
-    latest, producer = -1.0, NOWHERE
-    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
-        u = arrays.before[e]
-        arrival = arrives(arrays, state, u, arrays.before_tensor[e], state.device[v])
-        if arrival > latest:
-            latest, producer = arrival, u
-    return producer
+        begin -= 1
+        path[begin] = v
+        u = previous[v]
+        if u != NOWHERE and state.finish[u] == state.start[v]:
+            v = u
+            continue
+        # it waited for the producer of the input that arrived last
+        latest, awaited = -1.0, NOWHERE
+        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+            arrival = arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], state.device[v])
+            if arrival > latest:
+                latest, awaited = arrival, arrays.before[e]
+        v = awaited
+    return path[begin:].copy()
 
 
 def place_dpos(tasks: Tasks, settings: Settings) -> Found | None:

@@ -20,7 +20,6 @@ from partitioner.methods.placers.task_arrays import (
     ready_time,
 )
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.workload.graph import Bools
 
 OFF = -1
 
@@ -28,28 +27,26 @@ OFF = -1
 @njit(cache=True, nogil=True)
 def descending(rank: Floats) -> Ints:
     """Return all tasks by descending rank, the lower number first among equals; sorted runs are merged."""
-    order, spare = np.arange(len(rank)), np.empty(len(rank), dtype=np.int64)
-    ends = np.append(np.flatnonzero(rank[1:] > rank[:-1]) + 1, len(rank))
-    while len(ends) > 1:
-        begin = 0
-        for k in range(0, len(ends), 2):
-            middle, end = ends[k], ends[min(k + 1, len(ends) - 1)]
-            _merge(rank, order, spare, begin, middle, end)
-            begin = end
-        order, spare = spare, order
-        ends = np.append(ends[1:-1:2], len(rank))
+    n, runs = len(rank), 0
+    order, spare, ends = np.arange(n), np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    for v in range(1, n + 1):
+        if v == n or rank[v] > rank[v - 1]:
+            ends[runs] = v
+            runs += 1
+    while runs > 1:
+        begin, merged = 0, 0
+        for k in range(0, runs, 2):
+            middle, end = ends[k], ends[min(k + 1, runs - 1)]
+            i, j = begin, middle
+            for at in range(begin, end):
+                if j == end or (i < middle and rank[order[i]] >= rank[order[j]]):
+                    spare[at], i = order[i], i + 1
+                else:
+                    spare[at], j = order[j], j + 1
+            ends[merged], begin = end, end
+            merged += 1
+        order, spare, runs = spare, order, merged
     return order
-
-
-@njit(cache=True, nogil=True)
-def _merge(rank: Floats, order: Ints, merged: Ints, begin: int, middle: int, end: int) -> None:
-    """Merge the run from `begin` to `middle` with the next one."""
-    i, j = begin, middle
-    for at in range(begin, end):
-        if j == end or (i < middle and rank[order[i]] >= rank[order[j]]):
-            merged[at], i = order[i], i + 1
-        else:
-            merged[at], j = order[j], j + 1
 
 
 @njit(cache=True, nogil=True)
@@ -192,77 +189,6 @@ def _simulate(
 DraftRows = tuple[Ints, Ints, Ints]
 
 
-@njit(cache=True, nogil=True)
-def producers(arrays: TaskArrays, v: int, role: Ints) -> DraftRows:
-    """Return where the rows of producers start, the producers, and the tensors that come from them."""
-    old, items, tensors = arrays.before_start, arrays.before, arrays.before_tensor
-    inputs, end, first, more = old[v + 1] - old[v], old[v + 1], len(arrays.cost), len(role) - 1
-    joined = int(role[-1] == CONCATENATE)
-    count = len(role) - inputs - joined
-    start = np.empty(len(old) + more, dtype=np.int64)
-    item = np.empty(len(items) + count * (inputs + joined), dtype=np.int64)
-    tensor = np.empty_like(item)
-    start[: v + 1], item[:end], tensor[:end] = old[: v + 1], items[:end], tensors[:end]
-    at = old[v]
-    for i in range(len(role)):
-        if role[i] == SPLIT:
-            at += 1
-        else:
-            sender, sent = (0, inputs) if role[i] == PART else (inputs, count)
-            item[at : at + sent] = v + sender + np.arange(sent)
-            tensor[at : at + sent] = first + sender + np.arange(sent)
-            at += sent
-        start[v + i + 1] = at
-    start[v + len(role) :] = old[v + 1 :] + (at - end)
-    item[at:], tensor[at:] = _shifted(items[end:], v, more), tensors[end:]
-    return start, item, tensor
-
-
-@njit(cache=True, nogil=True)
-def consumers(arrays: TaskArrays, v: int, role: Ints) -> DraftRows:
-    """Return where the rows of consumers start, the consumers, and the tensors that go to them."""
-    old, items, tensors = arrays.after_start, arrays.after, arrays.after_tensor
-    inputs = arrays.before_start[v + 1] - arrays.before_start[v]
-    begin, first, more = old[v], len(arrays.cost), len(role) - 1
-    joined = int(role[-1] == CONCATENATE)
-    count = len(role) - inputs - joined
-    start = np.empty(len(old) + more, dtype=np.int64)
-    item = np.empty(len(items) + count * (inputs + joined), dtype=np.int64)
-    tensor = np.empty_like(item)
-    start[: v + 1], tensor[:begin] = old[: v + 1], tensors[:begin]
-    item[:begin] = _shifted(items[:begin], v, more)
-    _to_splits(arrays, v, item)
-    at = begin
-    for i in range(inputs + count * joined):
-        reader, sent = (v + inputs, count) if i < inputs else (v + more, 1)
-        item[at : at + sent] = reader + np.arange(sent)
-        tensor[at : at + sent] = first + i
-        at += sent
-        start[v + i + 1] = at
-    start[v + inputs + count * joined + 1 : v + len(role)] = at
-    start[v + len(role) :] = old[v + 1 :] + (at - begin)
-    item[at:], tensor[at:] = _shifted(items[begin:], v, more), tensors[begin:]
-    return start, item, tensor
-
-
-@njit(cache=True, inner=True)
-def _shifted(items: Ints, v: int, more: int) -> Ints:
-    """Return the new numbers of tasks; task `v` becomes the last task of the block that replaces it."""
-    return np.where(items >= v, items + more, items)
-
-
-@njit(cache=True, inner=True)
-def _to_splits(arrays: TaskArrays, v: int, item: Ints) -> None:
-    """Replace task `v` by its split nodes among the consumers."""
-    first = arrays.before_start[v]
-    for e in range(first, arrays.before_start[v + 1]):
-        u = arrays.before[e]
-        for i in range(arrays.after_start[u], arrays.after_start[u + 1]):
-            if arrays.after[i] == v and arrays.after_tensor[i] == arrays.before_tensor[e]:
-                item[i] = v + e - first
-
-
-@njit(cache=True, nogil=True)
 def roles(arrays: TaskArrays, v: int, count: int) -> Ints:
     """Return the roles of the tasks that replace task `v`.
 
@@ -277,6 +203,86 @@ def roles(arrays: TaskArrays, v: int, count: int) -> Ints:
     return role
 
 
+def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
+    """Return the values with value `v` replaced by those of a block."""
+    return np.concatenate((values[:v], block, values[v + 1 :]))
+
+
+# Loops, where slices would read as well: numba compiles a dozen functions for each kind of slice.
+
+
+@njit(cache=True, inner=True)
+def producers(arrays: TaskArrays, v: int, role: Ints) -> DraftRows:
+    """Return where the rows of producers start, the producers, and the tensors that come from them."""
+    old, items, tensors = arrays.before_start, arrays.before, arrays.before_tensor
+    inputs, end, first, more = old[v + 1] - old[v], old[v + 1], len(arrays.cost), len(role) - 1
+    joined = 1 if role[-1] == CONCATENATE else 0
+    count = len(role) - inputs - joined
+    start = np.empty(len(old) + more, dtype=np.int64)
+    item = np.empty(len(items) + count * (inputs + joined), dtype=np.int64)
+    tensor = np.empty(len(item), dtype=np.int64)
+    for u in range(v + 1):
+        start[u] = old[u]
+    for e in range(end):
+        item[e], tensor[e] = items[e], tensors[e]
+    at = old[v]
+    for i in range(len(role)):
+        if role[i] == SPLIT:
+            at += 1
+        else:
+            sender, sent = (0, inputs) if role[i] == PART else (inputs, count)
+            for j in range(sent):
+                item[at + j], tensor[at + j] = v + sender + j, first + sender + j
+            at += sent
+        start[v + i + 1] = at
+    for u in range(v + 1, len(old)):
+        start[u + more] = old[u] + (at - end)
+    for e in range(end, len(items)):  # task `v` becomes the last task of the block that replaces it
+        item[e + at - end] = items[e] + more if items[e] >= v else items[e]
+        tensor[e + at - end] = tensors[e]
+    return start, item, tensor
+
+
+@njit(cache=True, inner=True)
+def consumers(arrays: TaskArrays, v: int, role: Ints) -> DraftRows:
+    """Return where the rows of consumers start, the consumers, and the tensors that go to them."""
+    old, items, tensors = arrays.after_start, arrays.after, arrays.after_tensor
+    before_start, before, before_tensor = arrays.before_start, arrays.before, arrays.before_tensor
+    inputs = before_start[v + 1] - before_start[v]
+    begin, first, more = old[v], len(arrays.cost), len(role) - 1
+    joined = 1 if role[-1] == CONCATENATE else 0
+    count = len(role) - inputs - joined
+    start = np.empty(len(old) + more, dtype=np.int64)
+    item = np.empty(len(items) + count * (inputs + joined), dtype=np.int64)
+    tensor = np.empty(len(item), dtype=np.int64)
+    for u in range(v + 1):
+        start[u] = old[u]
+    for e in range(begin):
+        item[e] = items[e] + more if items[e] >= v else items[e]
+        tensor[e] = tensors[e]
+    for e in range(before_start[v], before_start[v + 1]):
+        # the split node of a tensor reads it in place of the task
+        u = before[e]
+        for i in range(old[u], old[u + 1]):
+            if items[i] == v and tensors[i] == before_tensor[e]:
+                item[i] = v + e - before_start[v]
+    at = begin
+    for i in range(inputs + count * joined):
+        reader, sent = (v + inputs, count) if i < inputs else (v + more, 1)
+        for j in range(sent):
+            item[at + j], tensor[at + j] = reader + j, first + i
+        at += sent
+        start[v + i + 1] = at
+    for u in range(v + inputs + count * joined + 1, v + len(role)):
+        start[u] = at
+    for u in range(v + 1, len(old)):
+        start[u + more] = old[u] + (at - begin)
+    for e in range(begin, len(items)):
+        item[e + at - begin] = items[e] + more if items[e] >= v else items[e]
+        tensor[e + at - begin] = tensors[e]
+    return start, item, tensor
+
+
 @njit(cache=True, nogil=True)
 def rewritten(arrays: TaskArrays, v: int, share: Share, role: Ints) -> TaskArrays:
     """Return the tasks with task `v` replaced by tasks of the given roles.
@@ -286,26 +292,59 @@ def rewritten(arrays: TaskArrays, v: int, share: Share, role: Ints) -> TaskArray
     """
     before_start, before, before_tensor = producers(arrays, v, role)
     after_start, after, after_tensor = consumers(arrays, v, role)
-    time = np.empty((len(arrays.time), len(arrays.size) + len(role) - 1))
-    time[:, :v], time[:, v + len(role) :] = arrays.time[:, :v], arrays.time[:, v + 1 :]
-    for i in range(len(role)):
-        time[:, v + i] = share.time[:, role[i] - SPLIT]
-    size = spliced(arrays.size, v, np.where(role == PART, share.size, 0.0))
-    group = spliced(arrays.group, v, len(arrays.group_size) + np.arange(len(role)))
-    group_size, group_allowed = _groups(arrays, arrays.group[v], time, size, group, len(role))
+    devices, new, groups = len(arrays.time), len(role), len(arrays.group_size)
+    n, old_group = len(arrays.size) + new - 1, arrays.group[v]
+    # what each task takes, and its group
+    time, size, group = np.empty((devices, n)), np.empty(n), np.empty(n, dtype=np.int64)
+    for u in range(n):
+        i, old = u - v, u if u < v else u - new + 1
+        if 0 <= i < new:
+            size[u], group[u] = share.size if role[i] == PART else 0.0, groups + i
+            for d in range(devices):
+                time[d, u] = share.time[d, role[i] - SPLIT]
+        else:
+            size[u], group[u] = arrays.size[old], arrays.group[old]
+            for d in range(devices):
+                time[d, u] = arrays.time[d, old]
+    # the sizes of the groups and which devices may hold them: only those of the old and of new tasks change
+    group_size, allowed = np.empty(groups + new), np.empty((devices, groups + new), dtype=np.bool_)
+    for g in range(groups + new):
+        fresh = g >= groups or g == old_group
+        group_size[g] = 0.0 if fresh else arrays.group_size[g]
+        for d in range(devices):
+            allowed[d, g] = True if fresh else arrays.group_allowed[d, g]
+    for u in range(n):
+        g = group[u]
+        if g == old_group or g >= groups:
+            group_size[g] += size[u]
+            for d in range(devices):
+                allowed[d, g] &= time[d, u] < np.inf
+    # the costs of the tensors that split nodes and parts make
+    tensors, begin = len(arrays.cost), arrays.before_start[v]
+    inputs = arrays.before_start[v + 1] - begin
+    sent = share.parts if role[-1] == CONCATENATE else 0
+    output = output_cost(arrays, v) / (share.parts if share.divides_output else 1)
+    cost = np.empty(tensors + inputs + sent)
+    for t in range(tensors):
+        cost[t] = arrays.cost[t]
+    for i in range(inputs):
+        read = arrays.cost[arrays.before_tensor[begin + i]]
+        cost[tensors + i] = read / (share.parts if share.divides_input else 1)
+    for i in range(sent):
+        cost[tensors + inputs + i] = output
     return TaskArrays(
         time,
         size,
         group,
         group_size,
-        group_allowed,
+        allowed,
         before_start,
         before,
         before_tensor,
         after_start,
         after,
         after_tensor,
-        np.concatenate((arrays.cost, _costs(arrays, v, share, role))),
+        cost,
         arrays.slope,
         arrays.intercept,
         arrays.contention,
@@ -314,42 +353,15 @@ def rewritten(arrays: TaskArrays, v: int, share: Share, role: Ints) -> TaskArray
     )
 
 
-@njit(cache=True, nogil=True)
-def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
-    """Return the values with value `v` replaced by those of a block."""
-    return np.concatenate((values[:v], block, values[v + 1 :]))
-
-
 @njit(cache=True, inner=True)
 def output_cost(arrays: TaskArrays, v: int) -> float:
     """Return the summed cost of all tensors that task `v` makes."""
-    made = np.unique(arrays.after_tensor[arrays.after_start[v] : arrays.after_start[v + 1]])
-    return float(arrays.cost[made].sum())
-
-
-@njit(cache=True, nogil=True)
-def _costs(arrays: TaskArrays, v: int, share: Share, role: Ints) -> Floats:
-    """Return the costs of the new tensors."""
-    read = arrays.before_tensor[arrays.before_start[v] : arrays.before_start[v + 1]]
-    inputs = arrays.cost[read] / (share.parts if share.divides_input else 1)
-    output = output_cost(arrays, v) / (share.parts if share.divides_output else 1)
-    return np.concatenate((inputs, np.full(share.parts if role[-1] == CONCATENATE else 0, output)))
-
-
-@njit(cache=True, nogil=True)
-def _groups(
-    arrays: TaskArrays, old: int, time: Floats, size: Floats, group: Ints, new: int
-) -> tuple[Floats, Bools]:
-    """Return the sizes of the groups and which devices may hold them; only `old` and new groups change."""
-    count = len(arrays.group_size)
-    group_size = np.concatenate((arrays.group_size, np.zeros(new)))
-    allowed = np.ones((len(time), count + new), dtype=np.bool_)
-    allowed[:, :count] = arrays.group_allowed
-    group_size[old], allowed[:, old] = 0.0, True
-    for v in range(len(group)):
-        g = group[v]
-        if g == old or g >= count:
-            group_size[g] += size[v]
-            for d in range(len(time)):
-                allowed[d, g] &= time[d, v] < np.inf
-    return group_size, allowed
+    total, last = 0.0, NOWHERE
+    while True:
+        following = len(arrays.cost)  # the next tensor by number, each once
+        for e in range(arrays.after_start[v], arrays.after_start[v + 1]):
+            if last < arrays.after_tensor[e] < following:
+                following = arrays.after_tensor[e]
+        if following == len(arrays.cost):
+            return total
+        total, last = total + arrays.cost[following], following

@@ -37,9 +37,11 @@ from partitioner.problem.tasks import Tasks
 @njit(cache=True, inner=True)
 def least_times(arrays: TaskArrays) -> Floats:
     """Return the least time of each task, shape (n,)."""
-    least: Floats = arrays.time[0].copy()
-    for d in range(1, len(arrays.time)):
-        least = np.minimum(least, arrays.time[d])
+    least = np.empty(len(arrays.size))
+    for v in range(len(least)):
+        least[v] = arrays.time[0, v]
+        for d in range(1, len(arrays.time)):
+            least[v] = min(least[v], arrays.time[d, v])
     return least
 
 
@@ -47,7 +49,7 @@ def least_times(arrays: TaskArrays) -> Floats:
 def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
     """Return when each task ends at the earliest, shape (n,); `lines` as in :attr:`Tasks.links`."""
     least: Floats = least_times(arrays)
-    head = np.zeros_like(least)
+    head = np.zeros(len(least))
     for v in range(len(head)):
         row = arrays.before[arrays.before_start[v] : arrays.before_start[v + 1]]
         for u in row:
@@ -66,7 +68,7 @@ def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
 def tails(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
     """Return the least time from the end of each task to the end of all, shape (n,)."""
     least: Floats = least_times(arrays)
-    tail = np.zeros_like(least)
+    tail = np.zeros(len(least))
     for v in range(len(tail) - 1, -1, -1):
         begin, end = arrays.after_start[v], arrays.after_start[v + 1]
         for e in range(begin, end):
@@ -99,7 +101,11 @@ def least_makespan(
     v, share
         The task and its split.
     """
-    split, part, join = share.time[:, 0].min(), share.time[:, 1].min(), share.time[:, 2].min()
+    split = part = join = np.inf
+    for d in range(len(share.time)):
+        split, part, join = (
+            min(split, share.time[d, 0]), min(part, share.time[d, 1]), min(join, share.time[d, 2])
+        )  # fmt: skip
     if arrays.after_start[v] == arrays.after_start[v + 1]:
         join = 0.0
     end = 0.0
@@ -111,7 +117,7 @@ def least_makespan(
     return float(max(end, part) + join + tail[v])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, devices: int) -> float:
     """Return the least time from a split node to the concatenate node.
 
@@ -130,7 +136,10 @@ def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, d
     best = count * time
     if devices == 1 or time == np.inf:
         return best
-    into, out = _least(lines, costs[0]), _least(lines, costs[1])
+    into = out = np.inf  # the least times of transfers between two devices
+    for k in range(len(lines)):
+        into = min(into, lines[k, 0] * costs[0] + lines[k, 1])
+        out = min(out, lines[k, 0] * costs[1] + lines[k, 1])
     for near in range(count + 1):
         far = count - near
         apart = into + out + np.ceil(far / (devices - 1)) * time if far else 0.0
@@ -140,15 +149,6 @@ def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, d
             close = min(into, out) + np.ceil(near / 2) * time if near else 0.0
             best = min(best, max(close, apart))
     return best
-
-
-@njit(cache=True, nogil=True)
-def _least(lines: Floats, cost: float) -> float:
-    """Return the least time of a transfer of this cost between two devices."""
-    least = np.inf
-    for k in range(len(lines)):
-        least = min(least, lines[k, 0] * cost + lines[k, 1])
-    return least
 
 
 def split_task(draft: Draft, v: int, share: Share) -> Draft:
@@ -180,14 +180,15 @@ def split_task(draft: Draft, v: int, share: Share) -> Draft:
 
 @njit(cache=True, nogil=True)
 def trial(
-    arrays: TaskArrays, role: Ints, limit: Floats, lines: Floats, v: int, share: Share, cutoff: float
-) -> float:
+    arrays: TaskArrays, block: Ints, role: Ints, limit: Floats, lines: Floats, v: int, share: Share,
+    cutoff: float,
+) -> float:  # fmt: skip
     """Return DPOS's makespan with task `v` split; infinity if some task fits nowhere, or at the cutoff.
 
     Parameters
     ----------
-    arrays, role
-        The tasks before the split, and the role of each.
+    arrays, block, role
+        The tasks before the split, the roles of those that replace task `v`, and the role of each after it.
     limit
         Shape (D,): memory of the devices.
     lines
@@ -197,21 +198,25 @@ def trial(
     cutoff
         See :func:`partitioner.methods.placers.dpos.dpos`.
     """
-    block = roles(arrays, v, share.parts)
     split = rewritten(arrays, v, share, block)
-    along_edges = largest_transfers(split.cost, lines)[split.after_tensor]
+    transfer, along_edges = largest_transfers(split.cost, lines), np.empty(len(split.after_tensor))
+    for e in range(len(along_edges)):
+        along_edges[e] = transfer[split.after_tensor[e]]
     rank = bottom(split.after_start, split.after, largest_times(split.time), along_edges)
     order = descending(rank)
     path = along(split.before_start, split.after_start, split.after, rank)
     place = np.full(len(rank), OFF)
     for i in range(len(path)):
         place[path[i]] = i
-    tail = tails(split, spliced(role, v, block), lines)
+    tail = tails(split, role, lines)
     tensors = len(split.cost) if split.contention else 0
     state = empty_state(limit, len(rank), len(split.group_size), tensors)
     if not place_all(split, state, order, path, place, cutoff, tail):
         return np.inf
-    return float(state.finish.max())
+    last = 0.0
+    for v in range(len(rank)):
+        last = max(last, state.finish[v])
+    return last
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +259,9 @@ class Trials:
         if least_makespan(arrays, lines, *self.around, v, share) >= cutoff:
             return np.inf
         if not tasks.contention:
-            return float(trial(arrays, self.draft.role, tasks.limit, lines, v, share, cutoff))
+            block = roles(arrays, v, share.parts)
+            role = spliced(self.draft.role, v, block)
+            return float(trial(arrays, block, role, tasks.limit, lines, v, share, cutoff))
         split = split_task(self.draft, v, share).tasks
         found = dpos(split, self.reserve)
         return np.inf if found is None else makespan(split, found.device, found.order)
