@@ -89,7 +89,7 @@ class KnownLoads(NamedTuple):
     load: Floats
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def stage_members(ideal, lattice, below, inside):  # type: ignore[no-untyped-def]
     """Return the supernodes of an ideal that are not `below`, by descending rank; mark them in `inside`."""
     found, count = np.empty(len(lattice.rank), np.int64), 0

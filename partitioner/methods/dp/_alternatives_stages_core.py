@@ -103,7 +103,7 @@ def least_sum(count, start, value, memory, limit, cutoff, greedy, chosen):  # ty
     return _searched(count, start, value, memory, limit, min(cutoff, upper), ratio, upper)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _sum_of(count, chosen, figures):  # type: ignore[no-untyped-def]
     total = 0.0
     for c in range(count):
@@ -111,7 +111,7 @@ def _sum_of(count, chosen, figures):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _swaps(count, start, value, memory, fastest, greedy):  # type: ignore[no-untyped-def]
     """Return the number of swaps along the hull of each choice, their extra value, memory saved, and ways."""
     most = start[count] - start[0]
@@ -136,7 +136,7 @@ def _swaps(count, start, value, memory, fastest, greedy):  # type: ignore[no-unt
     return swaps, extra, saved, of
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _searched(  # type: ignore[no-untyped-def]
     count, start, value, memory, limit, target, ratio, upper
 ):
@@ -189,7 +189,7 @@ def _searched(  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _extended(sums, value, memory, ratio, cheapest, allowed, limit):  # type: ignore[no-untyped-def]
     """Return the sums with a way of one more choice that no other sums dominate, within bound and limit.
 
@@ -273,7 +273,7 @@ def stage_load(terms, stage, d, in_flight, cutoff, rule):  # type: ignore[no-unt
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def way_surcharge(c, w, choices, inside):  # type: ignore[no-untyped-def]
     """Return the extra time of a way for its edges that leave the stage `inside`, for all copies together."""
     extra = 0.0
@@ -283,7 +283,7 @@ def way_surcharge(c, w, choices, inside):  # type: ignore[no-untyped-def]
     return extra
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _add_surcharges(v, least, choices, inside, extra):  # type: ignore[no-untyped-def]
     """Add for each degree the least extra time of a supernode's ways for edges that leave the stage."""
     for c in range(choices.of_node[v], choices.of_node[v + 1]):

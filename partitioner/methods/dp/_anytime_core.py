@@ -25,7 +25,7 @@ from partitioner.methods.dp.lattice import Ints32
 from partitioner.problem.arrays import Floats, Ints
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def slot_of(pool, key, ideal):
     """Return the slot of the states with this ideal, shape (W,), or the empty slot where they belong."""
     mask = len(pool.slot) - 1
@@ -45,7 +45,7 @@ def slot_of(pool, key, ideal):
         place = (place + 1) & mask
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def dominated(pool, left, first, used):
     """Whether one of the states alike, from `first` on, leaves no fewer devices of any kind than `used`."""
     state = first
@@ -197,7 +197,7 @@ class Expansion(NamedTuple):
     key: Words
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def meld(one, other, priority, a, b):
     """Return the top of the heap that holds all states of the heaps with tops `a` and `b`; -1 if empty."""
     if a < 0 or b < 0:
@@ -217,7 +217,7 @@ def meld(one, other, priority, a, b):
         a = rest
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def pop(one, other, priority, top, level):
     """Take the state of least priority from the heap of a level and return it."""
     state = top[level]
@@ -270,7 +270,7 @@ def search(graph, model, demand, pool, work, at, limits):
     return EXHAUSTED
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _enter(graph, model, demand, pool, work, state):
     """Prepare the work space for the stages that start at a state."""
     n = len(graph.order)
@@ -306,7 +306,7 @@ def _enter(graph, model, demand, pool, work, state):
     work.key[0] = pool.key[state]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _stages(graph, model, demand, pool, work, at, limits, place):
     """Enumerate the stages that start at a state; return whether one completes the chain.
 
@@ -411,7 +411,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _remember(demand, pool, work, at, place, depth, k, used):
     """Enter the state after the stage, unless a state with the same ideal leaves as many devices."""
     state, level = place

@@ -58,7 +58,7 @@ def list_crossing(costs, ends, walk, length, start, ideal, crossing):  # type: i
     return count
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def joint_transfers(crossing, ends, here, froms, goes, moved):  # type: ignore[no-untyped-def]
     """Write the costs of transfers in and out of a stage in group `here`, by the groups of its neighbours.
 

@@ -151,7 +151,7 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
     return last, steps
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-untyped-def]
     """Add the listed stages to the useful states of an ideal; return the steps that these states count as.
 

@@ -133,7 +133,7 @@ class Threshold(NamedTuple):
 SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def is_new(held, used, key, i, words, closed):
     """Whether no chain of the same supernodes and devices is in table `closed`; chain `i` is entered then."""
     mask = len(closed) - 1
@@ -199,7 +199,7 @@ def enter(key, count, slots):
         slots[slot] = j
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def list_ready(held, i, words, ready):
     """List the supernodes that can follow chain `i`; return how many there are."""
     found = 0
@@ -214,7 +214,7 @@ def list_ready(held, i, words, ready):
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def list_extensions(net, bar, old, i, ready, readies, choice):
     """List the supernodes that may join the open stage of chain `i`; return how many, and whether to close.
 
@@ -242,7 +242,7 @@ def list_extensions(net, bar, old, i, ready, readies, choice):
     return choices, closing
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def list_openings(net, bar, old, i, ready, readies, choice, choices):
     """Add the supernodes that may begin a stage on each kind with devices left; return the length."""
     work, sizes, memory, most = net.work, net.size, net.memory, net.most
@@ -286,7 +286,7 @@ def add_transfers(net, costs, held, i, begun_at, v, figures):
             figures[OUT] -= costs[each]
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def add_supernode(before_start, before, after_start, after, sets, v, words):
     """Add `v` to a chain, and to those that can follow the supernodes that wait for no other."""
     sets[v // BITS] |= 1 << (v % BITS)
@@ -488,7 +488,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
     return rows, count
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _row_of(used, most, i, k):
     """Return the set of kinds with devices that chain `i` does not use, and kind `k`, in bits."""
     row = 0 if k < 0 else 1 << k

@@ -69,7 +69,7 @@ class Neighbours(NamedTuple):
     known: Bools
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def hash_of(ideal, last, used):
     """Return the hash of an ideal, the group of the last stage and packed counts."""
     mixed = (ideal * 64 + last + 1) * SPREAD
@@ -78,7 +78,7 @@ def hash_of(ideal, last, used):
     return mixed ^ (mixed >> 31)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def enter(pool, at, width, used, new):
     """Enter a pipeline, unless one with the same devices may go to as many groups; the pool has room."""
     ideal, last, mask, slack = new.ideal, new.last, new.mask, new.slack
@@ -113,7 +113,7 @@ def enter(pool, at, width, used, new):
         raise_cutoff(pool, ideal, width)
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def raise_cutoff(pool, ideal, width):
     """Let only the best `width` pipelines of an ideal be kept."""
     slack = np.empty(pool.members[ideal], np.float64)
@@ -127,7 +127,7 @@ def raise_cutoff(pool, ideal, width):
     pool.check[ideal] = count + 3 * width
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def best_of(pool, ideal, width, guard, exact, rows):
     """List the pipelines of an ideal to extend in `rows`; return how many, and whether others are left out.
 
@@ -387,7 +387,7 @@ def list_within(lattice, model, demand, target, found, first, last, budget):
     return last, False
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def _add_stage(model, demand, rows, i, near, found, count):
     """Write listed stage `i` on every kind and number of devices; return the new count, and the steps taken.
 

@@ -128,7 +128,7 @@ class StageRows(NamedTuple):
     crossing: Floats
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def new_walk(nodes, kinds, nets, layers, listed):  # type: ignore[no-untyped-def]
     """Return the work space of a walk, and an empty buffer with room for :data:`BLOCK` stages."""
     depths = nodes + 2
@@ -175,7 +175,7 @@ def _begin(lattice, model, walk, start):  # type: ignore[no-untyped-def]
     walk.blocked[0] = 0.0
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, inner=True, _nrt=False)
 def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ignore[no-untyped-def]
     """Write the next stages that begin at ideal `start`, as many as the buffer holds.
 

@@ -212,7 +212,7 @@ def _enumerate(rows, arrays, at, pause, max_ideals, max_covers):  # type: ignore
     return COMPLETE
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _covers_of_child(rows, arrays, ideal, v, end):  # type: ignore[no-untyped-def]
     """Write the supernodes that can follow `ideal` + `v`, ascending; return the end of their list."""
     start, node, inside, before = arrays.start, arrays.node, arrays.inside, rows.before
@@ -238,7 +238,7 @@ def _covers_of_child(rows, arrays, ideal, v, end):  # type: ignore[no-untyped-de
     return end
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def first_later_cover(start, node, rank, ideal, v):  # type: ignore[no-untyped-def]
     """Return the position of the first cover of `ideal` whose supernode is ranked after `v`.
 
@@ -250,7 +250,7 @@ def first_later_cover(start, node, rank, ideal, v):  # type: ignore[no-untyped-d
     return cover
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
     """Set `inside`, shape (n,), to a value for the supernodes of an ideal."""
     while ideal > 0:
@@ -277,7 +277,7 @@ def relocate(parent, added, row_start, item, count, place, start):  # type: igno
             count[item[i]] += change
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
     """Return the position of the cover of `ideal` that adds `v`."""
     low, high = start[ideal], start[ideal + 1] - 1

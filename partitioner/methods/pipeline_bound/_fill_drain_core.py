@@ -90,7 +90,7 @@ def add_onward(forwards, backwards, behind, forward, backward, found):  # type: 
                 found[p] = max(found[p], own + behind[q])
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def keep(table, rule, ideal, state, value, label, last):  # type: ignore[no-untyped-def]
     """Keep the least time of a sample and the labels of stages that hold an ideal on the devices of a state.
 
@@ -183,7 +183,7 @@ def longest_path(way, count, ahead, around, load, busy, longer, exchange):  # ty
     return max(found, before + behind + count * busy - left_out * (busy - longer))
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def add_labels(spec, devices, behind, times, load, found, room):  # type: ignore[no-untyped-def]
     """Write to `found` the labels of the stages behind, of labels `behind`, and of a stage before them."""
     forward, backward, transfers = times
@@ -462,7 +462,7 @@ def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped
     return start, steps
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-def]
     """List the states that reach an ideal, after idle devices have been added to each.
 

@@ -244,7 +244,7 @@ def push(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_ite
     key[row, i], item[row, i] = new_key, new_item
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def pop(key: Floats, item: Ints, count: Ints, row: int) -> None:
     """Remove the smallest entry of the heap in a row."""
     last = count[row] - 1
@@ -373,7 +373,7 @@ def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) 
             queues.offer[d], queues.offered[d] = start, place
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def leave(queues: Queues, v: int) -> None:
     """Remove task `v`, which has been placed, from the ready tasks; other tasks may now start later."""
     last = queues.ready[queues.ready_count[0] - 1]
@@ -462,7 +462,7 @@ def _ready(arrays: TaskArrays, state: PartialSchedule, queues: Queues, place: in
     return float(ready_time(arrays, state, v, d)) if fits(arrays, state, v, d) else np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _put(queues: Queues, d: int, place: int, end: float, ready: float) -> None:
     """Add a task to the heap of device `d` that its ready time belongs to; to none if that is infinite."""
     if ready <= end:

@@ -122,7 +122,7 @@ def _another(arrays: TaskArrays, walk: Walk, v: int) -> int:
     return int(np.random.randint(len(walk.end)))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _move(
     arrays: TaskArrays,
     walk: Walk,

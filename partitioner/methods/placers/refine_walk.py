@@ -97,7 +97,7 @@ def _latest(times: Floats) -> float:
     return float(latest)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: int) -> float:
     """Return when the input along edge `e` is on device `d`."""
     u = arrays.before[e]
@@ -153,7 +153,7 @@ def _starts_in_order(arrays: TaskArrays, walk: Walk) -> Floats:
     return in_order
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def trace(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> int:
     """Write the critical path, from the task that ends last backwards, and return its length."""
     previous = np.full(len(walk.order), NOWHERE)

@@ -138,7 +138,7 @@ def fits(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> bool:
     return bool(state.home[g] == d and (arrays.reserve or arrays.size[v] <= state.room[d]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> float:
     """Return when the tensor that task `u` makes is on device `d`, if it is sent as soon as possible.
 

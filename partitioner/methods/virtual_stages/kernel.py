@@ -269,7 +269,7 @@ def with_nets(
     return load
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True)
 def joint_transfers(nets: CutNets, a: int, c: int, b: int, d: int) -> tuple[float, float]:
     """Return the transfers in and out of a device with two stages, see :func:`with_nets`."""
     held, sent, pins, cost = nets
