@@ -414,7 +414,7 @@ def new_tally(  # the arguments are fields of the tally
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True)
 def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped-def]
     """Add one stage to those that hold ideals `first`, `first` + `step`, ...
 
