@@ -66,7 +66,8 @@ FunctionIdentity._unique_ids = _RandomNumbers()  # type: ignore[assignment]
 
 
 def _configured(self: targetconfig.TargetConfig) -> dict[str, Any]:
-    return _defaults(type(self)) | self._values
+    values: dict[str, Any] = _defaults(type(self)) | self._values
+    return values
 
 
 @functools.cache
@@ -75,17 +76,17 @@ def _defaults(kind: type[targetconfig.TargetConfig]) -> dict[str, Any]:
     return {name: option.default for name, option in kind.options.items()}
 
 
-def _equal(self: targetconfig.TargetConfig, other: object) -> bool:
+def _equal(self: targetconfig.TargetConfig, other: object) -> Any:
     if not isinstance(other, targetconfig.TargetConfig):
         return NotImplemented
-    return self is other or self._values == other._values or self.values() == other.values()
+    return self is other or _configured(self) == _configured(other)
 
 
 # Two things that numba does again and again while it compiles, a tenth of the time: it compares the flags of
 # a compilation, option by option, for each operation whose type it looks up; and it copies the places in the
 # source, which never change, with each statement that it inlines.
 targetconfig.TargetConfig.values = _configured  # type: ignore[method-assign]
-targetconfig.TargetConfig.__eq__ = _equal  # type: ignore[assignment]
+targetconfig.TargetConfig.__eq__ = _equal  # type: ignore[method-assign]
 ir.Loc.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
 
 
