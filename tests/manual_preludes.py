@@ -18,6 +18,10 @@ class MyTransformer(nn.Module):
             found = layer(found)
         return found
 """
+SCORED = """
+sample, target, loss = tokens, torch.zeros(1, 128, 32), torch.nn.functional.mse_loss
+plan = pt.solve(workload.graph, devices)
+"""
 STEP = """
 import torch
 from torch import nn
@@ -95,6 +99,7 @@ inputs = {read.name: np.zeros(sizes, np.float32)}
 PRELUDES = {
     ("torch.md", 0): MODEL,
     ("profiling.md", 0): MODEL,
+    ("profiling.md", 2): SCORED,
     ("placing.md", 0): STEP,
     ("placing.md", 1): WITH_LOSS,
     ("pipelines.md", 1): PIPELINE,

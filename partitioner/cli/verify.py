@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 from partitioner.base.files import check_writable
-from partitioner.cli.argument import Section, value
+from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_planned
 from partitioner.cli.output import show
 from partitioner.cli.scripts import CALL_RULE, call_made_by
@@ -39,6 +40,11 @@ VERIFY = (
                 metavar="N",
             ),
             value("--rounds", "repeat each batch this often (default: 3)", type=int, default=3, metavar="N"),
+            flag(
+                "--calibrate",
+                "predict with whole passes and with what the runtime adds, both measured first, some 20 s "
+                "(default: with the workload's times alone)",
+            ),
             value(
                 "--trace",
                 "write a Chrome trace of the run and the simulation to this file (default: none is written)",
@@ -66,15 +72,29 @@ def verify_plan(options: argparse.Namespace) -> None:
     import torch
 
     from partitioner.integrations.torch.pipelines.stages import stages_of
-    from partitioner.integrations.torch.verification.comparing import compare_with_run
+    from partitioner.integrations.torch.verification.comparing import AS_IT_IS, compare_with_run
     from partitioner.integrations.torch.verification.measuring import measure_pipeline
+    from partitioner.integrations.torch.verification.model_passes import whole_passes
+    from partitioner.integrations.torch.verification.runtime_costs import runtime_corrections
 
     check_writable(options.trace)
     torch.set_num_threads(1)  # before anything is run: processes that are forked later inherit no threads
     call = call_made_by(options.script)
     workload, record = read_planned(options, load_record(options.plan))
+    stages, terms = stages_of(call.model, call.args, workload.graph, record, kwargs=call.kwargs), AS_IT_IS
+    if options.calibrate:
+        passes = whole_passes(
+            call.model,
+            call.args,
+            call.kwargs,
+            loss=call.loss,
+            targets=call.targets,
+            processes=len(stages.devices),
+        )
+        workload = replace(workload, graph=passes.applied(workload.graph))
+        terms = runtime_corrections()
     run = measure_pipeline(
-        stages_of(call.model, call.args, workload.graph, record, kwargs=call.kwargs),
+        stages,
         call.args,
         kwargs=call.kwargs,
         schedule=options.schedule or record.schedule,
@@ -83,7 +103,7 @@ def verify_plan(options: argparse.Namespace) -> None:
         target=next(iter(call.targets), None),
         rounds=options.rounds,
     )
-    found = compare_with_run(workload, record, run)
+    found = compare_with_run(workload, record, run, terms)
     text = json.dumps(found.as_dict(), indent=1) if options.format == "json" else found.summary()
     runs = {one.schedule: one for one in (found.simulated, run.timeline)}
     show(text, *[lambda: save_chrome_trace(runs, options.trace)] * (options.trace is not None))

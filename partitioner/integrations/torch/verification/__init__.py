@@ -5,12 +5,15 @@ from partitioner.integrations.torch.verification.corrections import Corrections
 from partitioner.integrations.torch.verification.fitting import fit_corrections
 from partitioner.integrations.torch.verification.measured import MeasuredRun
 from partitioner.integrations.torch.verification.measuring import measure_pipeline
+from partitioner.integrations.torch.verification.model_passes import WholePasses, whole_passes
 
 __all__ = [
     "Corrections",
     "MeasuredRun",
     "RunComparison",
+    "WholePasses",
     "compare_with_run",
     "fit_corrections",
     "measure_pipeline",
+    "whole_passes",
 ]

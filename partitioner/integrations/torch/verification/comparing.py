@@ -20,6 +20,7 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.graph import Floats
 from partitioner.workload.tied_weights import exchanged_once_in
 from partitioner.workload.workload import Workload
 
@@ -72,8 +73,8 @@ class RunComparison:
     ----------
     figures
         Time per sample and time of the batch as simulated with tensors that go from device to device; the
-        evaluator's largest load, for which senders pay too, beside the time per sample; and for each device
-        time inside its passes, bubble and memory.
+        evaluator's largest load, for which senders pay too, beside the time per sample; the processor time
+        of the busiest rank; and for each device time inside its passes, bubble and memory.
     simulated
         The predicted timeline, of as many microbatches as the run's.
     run
@@ -141,6 +142,7 @@ def compare_with_run(
         ComparedFigure("time per sample", (many.makespan - few.makespan) / more, run.time_per_sample, "ms"),
         ComparedFigure("batch", many.makespan, run.batches[1], "ms"),
         ComparedFigure("largest load", _largest_load(workload, plan, corrections), run.time_per_sample, "ms"),
+        *_of_busiest(many, run),
         *_of_devices(many, run),
     )
     return RunComparison(figures, many, run, workload, plan)
@@ -178,9 +180,20 @@ def _largest_load(workload: Workload, plan: AnySolution, corrections: Correction
     return max(entry.load for entry in found.loads)
 
 
-def _of_devices(simulated: Timeline, run: MeasuredRun) -> Iterator[ComparedFigure]:
+def _of_busiest(simulated: Timeline, run: MeasuredRun) -> Iterator[ComparedFigure]:
+    """Yield the processor time of the rank that uses most, where it was measured."""
+    if run.busiest is not None:
+        yield ComparedFigure("busiest rank, CPU", float(_inside(simulated).max()), run.busiest, "ms")
+
+
+def _inside(simulated: Timeline) -> Floats:
+    """Return the time that each device spends inside its passes."""
     inside = (simulated.end - simulated.begin)[:, 1]
-    compute = np.bincount(simulated.table.row, inside, len(simulated.devices)) / run.microbatches[1]
+    return np.bincount(simulated.table.row, inside, len(simulated.devices))
+
+
+def _of_devices(simulated: Timeline, run: MeasuredRun) -> Iterator[ComparedFigure]:
+    compute = _inside(simulated) / run.microbatches[1]
     for i, device in enumerate(simulated.devices):
         busy, makespan = float(compute[i]), simulated.makespan
         bubble = 1 - busy * run.microbatches[1] / makespan if makespan > 0 else 0.0

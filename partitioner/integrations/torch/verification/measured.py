@@ -34,6 +34,9 @@ class MeasuredRun:
         kept for the backward pass. There is no optimizer, and memory inside operators is not counted.
     foreign
         The part of all cores that other programs used; None if unknown.
+    busiest
+        The processor time for a batch of the larger number of the rank that used most; None if unknown. It
+        says something beside other programs, too.
     """
 
     schedule: str
@@ -42,6 +45,7 @@ class MeasuredRun:
     timeline: Timeline
     memory: Mapping[str, float]
     foreign: float | None
+    busiest: float | None = None
 
     @property
     def time_per_sample(self) -> float:
@@ -81,6 +85,7 @@ class MeasuredRun:
             "busy",
             "bubble",
             "foreign",
+            "busiest",
             "doubt",
         )
         return {name: getattr(self, name) for name in names} | {"memory": dict(self.memory)}

@@ -82,6 +82,7 @@ def measure_pipeline(
         timeline=_timeline(name, stages.devices, [one.passes for one in found], memory),
         memory=dict(zip(stages.devices, memory, strict=True)),
         foreign=foreign,
+        busiest=max(statistics.median(one.computing) for one in found) * MS_PER_SECOND,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from time import perf_counter, process_time
+from time import perf_counter, process_time, thread_time
 from typing import Any, NamedTuple
 
 import torch
@@ -39,6 +39,8 @@ class RankTimes(NamedTuple):
         The most bytes that autograd kept for the backward pass.
     processor
         The seconds of processor time that the rank used.
+    computing
+        For each round of the larger number the seconds of processor time of the thread that runs the passes.
     """
 
     spans: dict[int, list[tuple[float, float]]]
@@ -46,6 +48,7 @@ class RankTimes(NamedTuple):
     held: int
     kept: int
     processor: float
+    computing: tuple[float, ...]
 
 
 def rank_times(
@@ -61,10 +64,12 @@ def rank_times(
     ranks = {count: PipelineRank(stages, count, schedule, loss) for count in counts}
     spans: dict[int, list[tuple[float, float]]] = {count: [] for count in counts}
     passes: tuple[Any, ...] = ()
+    computing: list[float] = []
     for turn in range(rounds + 1):
         for count, rank in ranks.items():
-            found, span = _step(rank, sample, count)
+            found, span, used = _step(rank, sample, count)
             spans[count] += [span] if turn else []
+            computing += [used] if turn and count == counts[-1] else []
             passes = found.passes
     last, batch = ranks[counts[-1]], _batch(sample, counts[-1])
     held = [*last.parameters(), *(one for each in last.modules for one in each.buffers())]
@@ -72,16 +77,17 @@ def rank_times(
     with kept.counting():
         last.step(batch.args, batch.target, kwargs=batch.kwargs)
     grads = [one.grad for one in last.parameters() if one.grad is not None]
-    return RankTimes(spans, passes, _nbytes([*held, *grads]), kept.peak, process_time() - begin)
+    used = process_time() - begin
+    return RankTimes(spans, passes, _nbytes([*held, *grads]), kept.peak, used, tuple(computing))
 
 
-def _step(rank: PipelineRank, sample: Sample, count: int) -> tuple[Any, tuple[float, float]]:
+def _step(rank: PipelineRank, sample: Sample, count: int) -> tuple[Any, tuple[float, float], float]:
     """Run one step that all ranks begin together; gradients stay, so that each round does the same."""
     batch = _batch(sample, count)
     distributed.barrier()
-    begin = perf_counter()
+    begin, own = perf_counter(), thread_time()
     found = rank.step(batch.args, batch.target, kwargs=batch.kwargs)
-    return found, (begin, perf_counter())
+    return found, (begin, perf_counter()), thread_time() - own
 
 
 def _batch(sample: Sample, count: int) -> Sample:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ def test_figures_worked_by_hand() -> None:
         "gpu0: memory": (15.0, 20.0, -0.25),
     }
     assert "not judged" not in found.summary()
+    used = compare_with_run(workload, {0: "gpu0"}, replace(by_hand("gpu0", 0.05), busiest=10.0))
+    assert used["busiest rank, CPU"].error == pytest.approx(-0.2)  # 8 ms of nodes
     busy = compare_with_run(workload, {0: "gpu0"}, by_hand("gpu0", 0.3))
     assert "not judged: other programs used 30% of the cores, more than 10%" in busy.summary()
     unknown = compare_with_run(workload, {0: "gpu0"}, by_hand("gpu0", None))
@@ -163,6 +166,31 @@ def test_the_command_runs_a_script(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*command, *options, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["run"]["microbatches"] == [2, 8]
-    assert {"time per sample", "batch", "largest load"} <= {one["name"] for one in found["figures"]}
+    names = {"time per sample", "batch", "largest load", "busiest rank, CPU"}
+    assert names <= {one["name"] for one in found["figures"]}
     trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
     assert {event["pid"] for event in trace["traceEvents"]} == {1, 2}
+
+
+def test_the_command_calibrates_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole passes of 30 and 60 ms, a runtime that doubles them, 4 ms a pass: 188 ms a microbatch."""
+    from partitioner.cli.command_line import main
+    from partitioner.integrations.torch.verification import Corrections, WholePasses
+
+    where = "partitioner.integrations.torch.verification"
+    monkeypatch.setattr(f"{where}.model_passes.whole_passes", lambda *_, **__: WholePasses(30.0, 60.0))
+    monkeypatch.setattr(f"{where}.runtime_costs.runtime_corrections", lambda: Corrections(2.0, 0.0, 1.0, 4.0))
+    script = tmp_path / "small.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    scope: dict[str, Any] = {}
+    exec(SCRIPT, scope)
+    graph = graph_with(*scope["make"]())
+    workload = pt.Workload(graph, pt.Devices.accelerated(1, cpus=0))
+    workload.save(tmp_path / "workload.json")
+    pt.solve(graph, workload.devices).save(tmp_path / "plan.json")
+    command = ["verify", f"{script}:make", str(tmp_path / "workload.json"), str(tmp_path / "plan.json")]
+    assert main([*command, "--calibrate", "--microbatches", "2", "--rounds", "1", "--format", "json"]) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)["figures"]}
+    assert found["batch"]["predicted"] == pytest.approx(2 * (2 * 90 + 2 * 4))

@@ -1,0 +1,59 @@
+"""The rows of predictions name each runner; each step of a prediction is the simulation of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import partitioner as pt
+
+torch = pytest.importorskip("torch", reason="measured pipelines need torch")
+pytest.importorskip("torch.distributed.pipelining", reason="measured pipelines need torch's pipelining")
+import bench_predictions  # noqa: E402
+from torch import nn  # noqa: E402
+from truth_bench.sequences import SEQUENCES, Case  # noqa: E402
+
+from partitioner.integrations.torch.verification import Corrections  # noqa: E402
+
+pytestmark = [pytest.mark.xdist_group("gloo"), pytest.mark.filterwarnings("ignore")]
+TERMS = {"library": Corrections(1.5), "torch": Corrections(2.0, pass_time=1.0)}
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_each_step_of_a_prediction_worked_by_hand() -> None:
+    """Two equal stages of 1 and 2 ms under 1F1B take 9 times 3 ms for 8 microbatches."""
+    time, flags = {"accelerator": [1.0, 1.0, 2.0, 2.0]}, [False, False, True, True]
+    graph = pt.Graph.from_arrays(time, [(0, 1), (1, 2), (2, 3)], [0.0] * 4, backward=flags)
+    home = {0: "accelerator0", 1: "accelerator1", 2: "accelerator1", 3: "accelerator0"}
+    graphs = bench_predictions.Graphs(graph, Corrections(2.0).applied(graph), graph)
+    found = bench_predictions._predicted(graphs, home, "1f1b", TERMS["torch"])
+    assert found == ((27.0, 54.0, 9 * (12 + 2)), 24.0)
+    row = bench_predictions.Row(("m", "1", "1f1b", "torch"), found[0], 120.0, (24.0, 20.0))
+    assert row.errors[-1] == pytest.approx(0.05) and row.cpu_error == pytest.approx(0.2)
+    assert "torch, all terms: median 5.0%, worst 5.0% of 1 batches" in list(
+        bench_predictions.summary([row, row._replace(names=("m", "1", "1f1b", "library"))])
+    )
+
+
+@pytest.mark.slow
+def test_both_runners_run_a_small_model(one_thread: None) -> None:
+    model = nn.Sequential(*(nn.Linear(16, 16) for _ in range(4)))
+    case = Case(model, torch.ones(4, 16), torch.zeros(4, 16), (1, 2))
+    rows = list(bench_predictions.rows_of("small", case, bench_predictions.Machine(1e6, TERMS), 0.1, 1))
+    assert len({row.names for row in rows}) == len(rows) == 2 * 2 * 2
+    assert all(min(*row.predicted, row.measured, *row.busiest) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_models_are_sequences_that_can_be_cut(name: str) -> None:
+    case = SEQUENCES[name]()
+    assert all(0 < cut < len(case.model) for cut in case.cuts)
+    assert case.model(case.sample).shape == case.target.shape
