@@ -31,7 +31,7 @@ def one_thread() -> Iterator[None]:
 def test_each_step_of_a_prediction_worked_by_hand() -> None:
     """Two equal stages of 1 and 2 ms under 1F1B take 9 times 3 ms for 8 microbatches."""
     time, flags = {"accelerator": [1.0, 1.0, 2.0, 2.0]}, [False, False, True, True]
-    graph = pt.Graph.from_arrays(time, [(0, 1), (1, 2), (2, 3)], [0.0] * 4, backward=flags)
+    graph = pt.Graph.from_arrays(time, [(0, 1), (1, 2), (2, 3)], [0.0] * 3, backward=flags)
     home = {0: "accelerator0", 1: "accelerator1", 2: "accelerator1", 3: "accelerator0"}
     graphs = bench_predictions.Graphs(graph, Corrections(2.0).applied(graph), graph)
     found = bench_predictions._predicted(graphs, home, "1f1b", TERMS["torch"])

@@ -189,7 +189,8 @@ def _of_busiest(simulated: Timeline, run: MeasuredRun) -> Iterator[ComparedFigur
 def _inside(simulated: Timeline) -> Floats:
     """Return the time that each device spends inside its passes."""
     inside = (simulated.end - simulated.begin)[:, 1]
-    return np.bincount(simulated.table.row, inside, len(simulated.devices))
+    busy: Floats = np.bincount(simulated.table.row, inside, len(simulated.devices)).astype(np.float64)
+    return busy
 
 
 def _of_devices(simulated: Timeline, run: MeasuredRun) -> Iterator[ComparedFigure]:

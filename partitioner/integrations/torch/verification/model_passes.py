@@ -42,7 +42,7 @@ class WholePasses:
 
         Examples
         --------
-        >>> arrays = {"gpu": [1.0, 3.0, 4.0]}, [(0, 1), (1, 2)], [0.0, 0.0, 0.0]
+        >>> arrays = {"gpu": [1.0, 3.0, 4.0]}, [(0, 1), (1, 2)], [0.0, 0.0]
         >>> graph = Graph.from_arrays(*arrays, backward=[False, False, True])
         >>> WholePasses(6.0, 5.0).applied(graph).time.tolist()
         [[1.5, 4.5, 5.0]]

@@ -20,7 +20,7 @@ def test_nodes_keep_their_shares_of_a_pass() -> None:
     """Forward 1 + 3 and backward 4, of two kinds, become 6 and 2; a kind without time stays without."""
     times = {"gpu": [1.0, 3.0, 4.0], "cpu": [0.0, 0.0, 8.0]}
     edges, backward = [(0, 1), (1, 2)], [False, False, True]
-    graph = pt.Graph.from_arrays(times, edges, [0.0] * 3, backward=backward)
+    graph = pt.Graph.from_arrays(times, edges, [0.0] * 2, backward=backward)
     found = WholePasses(6.0, 2.0).applied(graph)
     assert found.time.tolist() == [[1.5, 4.5, 2.0], [0.0, 0.0, 2.0]]
     assert graph.time.tolist() == [[1.0, 3.0, 4.0], [0.0, 0.0, 8.0]]

@@ -35,7 +35,7 @@ def two_stages(forward: float, backward: float) -> pt.Graph:
     """Two equal stages whose transfers are free."""
     time = {"accelerator": [forward, forward, backward, backward]}
     edges, flags = [(0, 1), (1, 2), (2, 3)], [False, False, True, True]
-    return pt.Graph.from_arrays(time, edges, [0.0] * 4, backward=flags)
+    return pt.Graph.from_arrays(time, edges, [0.0] * 3, backward=flags)
 
 
 @pytest.mark.parametrize(("compute", "pass_time"), [(1.0, 0.0), (1.1, 0.3), (1.25, 0.0)])
