@@ -105,17 +105,20 @@ def exchanges_of_ends(
     return Exchanges(forward=summed), Exchanges(backward=summed)
 
 
-def gathered_states(stored: float, gradients: float, parallelism: Parallelism) -> Exchanges:
+def gathered_states(
+    stored: float, gradients: float, parallelism: Parallelism, routed: float = 0.0
+) -> Exchanges:
     """Return what replicas exchange during the passes for parameters that they divide among them.
 
     Both passes gather the parameters, of `stored` bytes, and the backward pass sums up the gradients (FSDP).
+    The share `routed` of both belongs to experts that devices divide, so that fewer replicas hold it.
     """
     shares = parallelism.share(zero=3)
-    if shares == 1:
-        return NOTHING
-    gathered = Collective("all_gather", shares, stored)
-    summed = Collective("reduce_scatter", shares, gradients)
-    return Exchanges((gathered,), (gathered, summed))
+    held = ((1 - routed, shares), (routed, shares // parallelism.expert_parallel))
+    divided = [(part, count) for part, count in held if part > 0 and count > 1]
+    gathered = tuple(Collective("all_gather", count, part * stored) for part, count in divided)
+    summed = tuple(Collective("reduce_scatter", count, part * gradients) for part, count in divided)
+    return Exchanges(gathered, gathered + summed)
 
 
 def _summed(states: float, parallelism: Parallelism) -> tuple[Collective, ...]:

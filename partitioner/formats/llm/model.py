@@ -236,8 +236,8 @@ def _layer(
         stored = weights.of_block(block, outer, count, place)
         own = exchanges_of_block(block, outer, run, setting.parallelism, numbers, setting.server)
     computed = pass_times(operators, setting, block, outer, stored / count if count else 0.0)
-    times, *told = _times(computed, setting, stored, count, own)
     routed = 0.0 if block is None else expert_parameters(block.network, outer) / count
+    times, *told = _times(computed, setting, stored, count, own, routed)
     kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored, routed)
     return Layer(
         name,
@@ -257,7 +257,7 @@ def _layer(
 
 
 def _times(
-    computed: PassTimes, setting: Setting, stored: float, count: float, own: Exchanges
+    computed: PassTimes, setting: Setting, stored: float, count: float, own: Exchanges, routed: float
 ) -> tuple[PassTimes, float, float]:
     """Return the times of a layer's passes, and what collectives and updates add to the computation in both.
 
@@ -268,7 +268,7 @@ def _times(
         setting.device, setting.bandwidth, setting.efficiency, setting.server, captured=not setting.training
     )
     updates = update_times(count, setting)
-    gathered = gathered_states(stored, count * setting.numbers.gradients, setting.parallelism)
+    gathered = gathered_states(stored, count * setting.numbers.gradients, setting.parallelism, routed)
     exchanged = links.time(own.forward), links.time(own.backward) * setting.training
     if setting.parallelism.overlapped:
         passes = max(computed.forward, exchanged[0]), max(computed.backward, exchanged[1])

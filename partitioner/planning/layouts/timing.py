@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.device_time import BANDWIDTH_REACHED
 from partitioner.evaluation.solution import Solution
-from partitioner.planning.layouts.costs import LayerCosts, ModelCosts, summed
+from partitioner.planning.layouts.costs import PARAMETERS_DIVIDED, LayerCosts, ModelCosts, summed
 from partitioner.planning.layouts.layout import ClusterLayout
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
@@ -86,7 +86,8 @@ class LayoutRun:
 
         A ring of all replicas and of the devices that divide sequences: an all-reduce, or, if they divide
         states, a reduce-scatter of the gradients and an all-gather of the parameters, which send as much.
-        Experts that devices divide have a ring of their own, of the replicas that hold the same ones.
+        Experts that devices divide have a ring of their own, of the replicas that hold the same ones. With
+        ZeRO 3 there is none: the passes gather parameters and sum up gradients.
         """
         gradients, routed = (self._by_device(each) for each in (self.stages.gradients, self.stages.routed))
         return self.ring(gradients, routed, routed > 0)
@@ -101,6 +102,8 @@ class LayoutRun:
         waits
             How many messages a step of the ring of experts sends: 1 where there are experts, else 0.
         """
+        if self.layout.zero == PARAMETERS_DIVIDED:
+            return np.zeros_like(gradients)
         replicas, alike = self._replicas
         rest, experts = self._undivided(gradients, routed)
         return self._ring(rest, replicas, 1.0) + self._ring(experts, alike, waits)

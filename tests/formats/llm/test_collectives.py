@@ -118,6 +118,19 @@ def test_divided_parameters_are_gathered_in_both_passes(replicas: int, stored: f
     assert gathered_states(stored, grads, Parallelism(zero=2, data_parallel=replicas)).forward == ()
 
 
+@pytest.mark.parametrize(("replicas", "experts", "alike"), [(8, 2, 4), (8, 8, 1), (4, 8, 0)])
+def test_experts_are_gathered_among_the_replicas_that_hold_them(
+    replicas: int, experts: int, alike: int
+) -> None:
+    """Of n replicas that divide experts by e, n / e hold the same ones, and divide these alone."""
+    found = gathered_states(
+        1e9, 5e8, Parallelism(zero=3, data_parallel=replicas, expert_parallel=experts), routed=0.75
+    )
+    own, rest = (alike - 1) / alike if alike else 0.0, (replicas - 1) / replicas
+    assert sent(found.forward) == pytest.approx((0.25 * rest + 0.75 * own) * 1e9)
+    assert sent(found.backward) == pytest.approx((0.25 * rest + 0.75 * own) * 1.5e9)
+
+
 def test_large_groups_exchange_between_servers() -> None:
     links = Links(named_device("A100-80"), 25e9)
     assert links.time((Collective("all_reduce", 16, 1e9),)) == pytest.approx(2 * 15 / 16 * 1e9 / 25e9 * 1e3)
