@@ -66,16 +66,32 @@ def loads_by_hand(graph: pt.Graph, stage: dict[str, int], count: int) -> list[fl
     return loads
 
 
-@settings(max_examples=40, deadline=None)
-@given(
+CASES = given(
     st.lists(st.integers(1, 6), min_size=2, max_size=5),
     st.sampled_from([0.0, 0.2, 3.0]),
     st.sampled_from([0.0, 0.5, 6.0]),
     st.booleans(),
     st.sampled_from(["chain", "free"]),
 )
+
+
+@settings(max_examples=8, deadline=None)
+@CASES
 def test_against_all_plans(times: list[int], mask: float, sent: float, training: bool, split: str) -> None:
     """The value is that of the formula, the bound holds for all plans, and the plan is within the copies."""
+    check_against_all_plans(times, mask, sent, training, split)
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@CASES
+def test_against_all_plans_of_many(
+    times: list[int], mask: float, sent: float, training: bool, split: str
+) -> None:
+    check_against_all_plans(times, mask, sent, training, split)
+
+
+def check_against_all_plans(times: list[int], mask: float, sent: float, training: bool, split: str) -> None:
     graph = masked([float(one) for one in times], mask, sent, training)
     best, layers = float("inf"), [f"l{i}" for i in range(len(times))]
     for homes in product(range(3), repeat=len(layers)):

@@ -69,7 +69,7 @@ def test_every_option_has_an_effect_somewhere_only() -> None:
     for name, value in of_training.items():
         with pytest.raises(OptionError, match=f"^{name} = .*: is for training"):
             ask(**{name: value})
-    everywhere |= {"tied"}  # what does nothing where no weights are tied
+    everywhere |= {"tied", "input_operators"}  # which do nothing where a graph has none
     assert {name for name in default_options() if OPTIONS[name].effect is None} == everywhere
     assert set(OTHERS) | {"replicas"} == default_options().keys() - everywhere
 

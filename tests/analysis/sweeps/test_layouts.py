@@ -14,15 +14,15 @@ import partitioner as pt
 from partitioner.analysis.sweeps.asked import load_spec
 
 CONFIG = {
-    "model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4,
-    "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000,
+    "model_type": "llama", "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 1000,
 }  # fmt: skip
 SPEC = """
 [[layouts]]
 config = "small.json"
 gpus = [2, 4]
 device = ["A100-80", "mine.json"]
-global_batch = 16
+global_batch = 4
 sequence = 128
 network = "10GB/s"
 memory = ["40GB", 1e6]
@@ -51,7 +51,7 @@ def test_rows_are_those_of_separate_questions(spec: Path, tmp_path: Path) -> Non
     assert [row.status for row in found.rows[1::2]] == ["infeasible"] * 4
     first = found.rows[0]
     alone = pt.plan(
-        CONFIG, gpus=2, device="A100-80", global_batch=16, sequence=128, network=1e10, memory=4e10,
+        CONFIG, gpus=2, device="A100-80", global_batch=4, sequence=128, network=1e10, memory=4e10,
         time_limit=60,
     )  # fmt: skip
     assert first.value == alone.best.seconds and first.bound == alone.bound
