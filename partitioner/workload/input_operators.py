@@ -22,7 +22,7 @@ from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Bools, Graph, Ints
 from partitioner.workload.graph_edits import with_classes_joined
 from partitioner.workload.module_groups import of_inputs
-from partitioner.workload.topological import topological
+from partitioner.workload.topological import all_before, topological
 
 COPIED, SENT, AUTO = CHOICES = ("copied", "sent", "auto")
 FIELD = "input_operators"  # of a graph: how it has been made
@@ -43,13 +43,10 @@ def input_operators(graph: Graph) -> Bools:
     found = of_inputs(graph) & graph.allowed.all(axis=0) & np.isfinite(graph.time).all(axis=0)
     if graph.alternatives:
         return np.zeros(len(graph), dtype=bool)
-    before, order = _rows(graph, 1), topological(graph.edges, len(graph)).tolist()
     left = len(graph) + 1
     while left > (left := int(found.sum())):
         torn = np.unique(graph.color[~found])
-        found &= ~np.isin(graph.color, torn[torn >= 0])
-        for node in order:
-            found[node] &= all(found[source] for source in before[node])
+        found = all_before(graph.edges, found & ~np.isin(graph.color, torn[torn >= 0]))
     read = [bool(readers) for readers in _readers(graph, found)]
     return np.asarray(found & np.array(read, dtype=bool))
 
@@ -146,16 +143,8 @@ def _first_of_each(nodes: Iterable[int], place: Ints) -> list[int]:
 def _readers(graph: Graph, chosen: Bools) -> list[set[int]]:
     """Return for each chosen operator the other nodes that read it, directly or through chosen ones."""
     found: list[set[int]] = [set() for _ in range(len(graph))]
-    after = _rows(graph, 0)
-    for node in reversed(topological(graph.edges, len(graph)).tolist()):
-        for target in after[node] if chosen[node] else ():
+    place = np.argsort(topological(graph.edges, len(graph)))[graph.edges[:, 0]]
+    for node, target in graph.edges[np.argsort(-place)].tolist():  # the last producers first
+        if chosen[node]:
             found[node] |= found[target] if chosen[target] else {target}
-    return found
-
-
-def _rows(graph: Graph, end: int) -> list[list[int]]:
-    """Return for each node the other ends of the edges of which it is that end (0 producer, 1 consumer)."""
-    found: list[list[int]] = [[] for _ in range(len(graph))]
-    for edge in graph.edges.tolist():
-        found[edge[end]].append(edge[1 - end])
     return found

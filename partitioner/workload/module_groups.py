@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.workload.extras import INPUTS_ALONE, SHARED
 from partitioner.workload.graph import Bools, Graph, Ints, NodeId
 from partitioner.workload.modules import Modules, interrupted, module_starts, modules_of, repeated_block
-from partitioner.workload.topological import topological
+from partitioner.workload.topological import all_before
 
 
 def whole_groups(graph: Graph, what: Collection[str]) -> list[Ints]:
@@ -101,9 +101,8 @@ def of_inputs(graph: Graph) -> Bools:
     field ``ofInputs``, those that forward nodes read list all of these. None is known to do so if no node of
     the graph has parameters among the parts of its memory.
     """
-    found = np.zeros(len(graph), dtype=bool)
     if not graph.parts[0].any():
-        return found
+        return np.zeros(len(graph), dtype=bool)
     bare = (graph.parts[0] == 0) & ~graph.backward
     fields = graph.extras.nodes
     bare &= np.array([not extra.get(SHARED) for extra in fields] or True)
@@ -111,9 +110,4 @@ def of_inputs(graph: Graph) -> Bools:
         listed = [set(_listed(extra.get(INPUTS_ALONE))) for extra in fields]
         for source, target in graph.edges[~graph.backward[graph.edges[:, 1]]].tolist():
             bare[source] &= graph.ids[target] in listed[source]
-    before: list[list[int]] = [[] for _ in range(len(graph))]
-    for source, target in graph.edges.tolist():
-        before[target].append(source)
-    for node in topological(graph.edges, len(graph)).tolist():
-        found[node] = bare[node] and all(found[source] for source in before[node])
-    return found
+    return all_before(graph.edges, bare)

@@ -38,3 +38,27 @@ def topological(edges: NDArray[np.int64], count: int) -> NDArray[np.int64]:
             if not missing[v]:
                 heapq.heappush(ready, v)
     return np.array(order, dtype=np.int64)
+
+
+def all_before(edges: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of the chosen nodes depend on chosen nodes alone, shape (n,).
+
+    Parameters
+    ----------
+    edges
+        Shape (E, 2): the positions of producer and consumer, without cycles.
+    chosen
+        Shape (n,): whether each node is chosen.
+
+    Examples
+    --------
+    >>> all_before(np.array([[0, 1], [1, 2], [3, 2]]), np.array([True, True, True, False])).tolist()
+    [True, True, False, False]
+    """
+    before: list[list[int]] = [[] for _ in chosen]
+    for source, target in edges.tolist():
+        before[target].append(source)
+    found = chosen.copy()
+    for node in topological(edges, len(chosen)).tolist():
+        found[node] &= all(found[source] for source in before[node])
+    return found

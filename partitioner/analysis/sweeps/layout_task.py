@@ -129,7 +129,7 @@ def layout_task(file: Path, folder: Path, fields: Mapping[str, Any]) -> LayoutTa
     named = named_device(folder / device if str(device).endswith(SUFFIX) else device)
     asked["device"] = replace(named, peak=dict(named.peak))  # which can be sent to a worker
     options: LayoutOptions = {name: asked[name] for name in LAYOUT_OPTIONS if name in asked}  # type: ignore[assignment]
-    question = asked_question(file, **{name: asked[name] for name in ASKED if name in asked}, options=options)
+    question = asked_question(file, **{name: (DEFAULTS | asked)[name] for name in ASKED}, options=options)
     question.cluster.device.speed(question.dtype)
     parallelism_of(options), numbers_of(question.dtype, True, options)
     OPTIONS["time_limit"].check(asked.get("time_limit"))

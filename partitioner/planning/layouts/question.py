@@ -105,21 +105,21 @@ class LayoutQuestion:
 def asked_question(
     config: str | os.PathLike[str] | dict[str, Any],
     *,
-    gpus: int | None = None,
+    gpus: int | None,
     device: str | NamedDevice,
     global_batch: int,
     sequence: int,
-    tokens_per_second: float | None = None,
-    node: int = NODE,
-    peer: float | None = None,
-    network: float = NETWORK,
-    latency: float = LATENCY,
-    memory: float | None = None,
-    dtype: str = "bfloat16",
-    runtime: str = "any",
+    tokens_per_second: float | None,
+    node: int,
+    peer: float | None,
+    network: float,
+    latency: float,
+    memory: float | None,
+    dtype: str,
+    runtime: str,
     options: LayoutOptions,
 ) -> LayoutQuestion:
-    """Return the question that the arguments of :func:`partitioner.plan` ask.
+    """Return the question that the arguments of :func:`partitioner.plan` ask, which has their defaults.
 
     Without a number of GPUs the cluster has those of one server.
 

@@ -13,7 +13,9 @@ bisected. For layers that take 1 and 1 ms on a fast GPU, and 3 and 3 on a slow o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -70,20 +72,11 @@ class LimitedChain:
         >>> [len(chain.dealt(limit) or []) for limit in (1, 2, 4)]
         [0, 1, 1]
         """
-        loads = self._loads()
-        found = self._sums(loads, np.inf)
-        if not found[-1].min() <= limit * (1 + SLACK):
-            return None
-        steps = np.unique(loads[np.isfinite(loads)])
-        low, high = 0, len(steps) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self._sums(loads, steps[middle])[-1].min() <= limit * (1 + SLACK):
-                high = middle
-            else:
-                low = middle + 1
-        return self._stages(loads, steps[high])
+        steps = np.unique(self._loads[np.isfinite(self._loads)]).tolist()
+        least = bisect_left(steps, True, key=lambda most: self._sums(most)[-1].min() <= limit * (1 + SLACK))
+        return self._stages(steps[least]) if least < len(steps) else None
 
+    @cached_property
     def _loads(self) -> Floats:
         """Return the load of every stage, infinite where it does not fit, shape (kinds, first, end)."""
         count = len(self.sizes)
@@ -95,15 +88,14 @@ class LimitedChain:
         later = np.arange(count + 1)[:, None] < np.arange(count + 1)
         return np.where(fits & later, loads, np.inf)
 
-    def _sums(self, loads: Floats, most: float) -> Floats:
+    def _sums(self, most: float) -> Floats:
         """Return F, whose axes are the layers that are dealt and the groups of each kind that have some."""
-        count = len(self.sizes)
-        spent = self._spent()
+        count, loads, spent = len(self.sizes), self._loads, self._spent
         sums = np.full((count + 1, *(groups + 1 for groups in self.groups)), np.inf)
         sums[(0,) * sums.ndim] = 0.0
         for first in range(count):
             for kind in range(len(self.groups)):
-                ends = np.flatnonzero(loads[kind, first] <= min(most, np.finfo(float).max))
+                ends = np.flatnonzero(loads[kind, first] <= most)
                 if len(ends):
                     each = np.moveaxis(sums, kind + 1, 1)
                     added = spent[kind, ends] - spent[kind, first] + self.crossed[first]
@@ -111,13 +103,14 @@ class LimitedChain:
                     each[ends, 1:] = np.minimum(each[ends, 1:], reached)
         return sums
 
+    @cached_property
     def _spent(self) -> NDArray[np.float64]:
         """Return the sums of `limited` over the first layers, shape (kinds, layers + 1)."""
         return np.concatenate([np.zeros((len(self.room), 1)), np.cumsum(self.limited, axis=1)], axis=1)
 
-    def _stages(self, loads: Floats, most: float) -> list[DealtStage]:
+    def _stages(self, most: float) -> list[DealtStage]:
         """Return the stages of the least sum, found from the last one back."""
-        sums, spent = self._sums(loads, most), self._spent()
+        sums, loads, spent = self._sums(most), self._loads, self._spent
         used = np.unravel_index(int(np.argmin(sums[-1])), sums.shape[1:])
         left, end, found = [int(each) for each in used], len(self.sizes), []
         while end:

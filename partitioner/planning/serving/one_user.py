@@ -42,13 +42,13 @@ class OneUserRun:
         layout = self.run.layout
         return [self.run.costs.experts(*each) for each in zip(layout.kinds, layout.tensor, strict=True)]
 
-    @property
+    @cached_property
     def own(self) -> Floats:
         """Bytes of the experts of each layer that may lie on a CPU."""
         own = np.max([each[WEIGHTS] for each in self.experts], axis=0)
         return np.asarray(own if self.host is not None else 0 * own)
 
-    @property
+    @cached_property
     def sent(self) -> Floats:
         """Milliseconds in which a token's result of each layer reaches another device."""
         load, sent = self.run.costs.load, np.max([each.sent for each in self.run.layers], axis=0)
