@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import event, ir, targetconfig
+from numba.core import event
 from numba.core.bytecode import FunctionIdentity
 
 from partitioner.base.clock import METER
@@ -63,31 +63,6 @@ class _RandomNumbers(Iterator[int]):
 # number. `np.sort` and `np.argsort` compile functions of one name, so two kernels that two processes compiled
 # could hold two functions under one symbol; a process that loaded both called the wrong one, and crashed.
 FunctionIdentity._unique_ids = _RandomNumbers()  # type: ignore[assignment]
-
-
-def _configured(self: targetconfig.TargetConfig) -> dict[str, Any]:
-    values: dict[str, Any] = _defaults(type(self)) | self._values
-    return values
-
-
-@functools.cache
-def _defaults(kind: type[targetconfig.TargetConfig]) -> dict[str, Any]:
-    """Return the values of a configuration of numba's in which nothing is set."""
-    return {name: option.default for name, option in kind.options.items()}
-
-
-def _equal(self: targetconfig.TargetConfig, other: object) -> Any:
-    if not isinstance(other, targetconfig.TargetConfig):
-        return NotImplemented
-    return self is other or _configured(self) == _configured(other)
-
-
-# Two things that numba does again and again while it compiles, a tenth of the time: it compares the flags of
-# a compilation, option by option, for each operation whose type it looks up; and it copies the places in the
-# source, which never change, with each statement that it inlines.
-targetconfig.TargetConfig.values = _configured  # type: ignore[method-assign]
-targetconfig.TargetConfig.__eq__ = _equal  # type: ignore[method-assign]
-ir.Loc.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
 
 
 def _close(kernel: Any) -> None:
