@@ -402,11 +402,6 @@ class PlacementProgram:
     x: Ints
 
     @property
-    def payload(self) -> Program:
-        """The program, which a solver is given."""
-        return self.program
-
-    @property
     def unit(self) -> float:
         """The time that is 1 in the program."""
         return self.task.scale

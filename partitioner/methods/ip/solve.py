@@ -20,12 +20,11 @@ from partitioner.methods.imported import imported
 from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.descent import Descent, descend
-from partitioner.methods.ip.formulate import PlacementProgram, formulate
-from partitioner.methods.ip.splits import SplitSearch, Task
+from partitioner.methods.ip.formulate import formulate
+from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.method import Method, Outcome, Part, Settings, no_split, part_numbers
 from partitioner.methods.rules import is_hopeless
-from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import candidates, pick
 from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_worth_while, slots_of
 from partitioner.methods.solvers.worker_pool import WorkerPool
@@ -201,7 +200,7 @@ def solve_ip(problem: PartsProblem, settings: Settings) -> Outcome:
     if attainable and not search.over:
         descend(search)
     with closing(WorkerPool()) as pool:
-        portfolio = SolverPortfolio(search, pool, _slots(search), _stated)
+        portfolio = SolverPortfolio(search, pool, _slots(search), formulate)
         if settings.workers > 1 and not search.over:
             portfolio.begin()
         if not alone:
@@ -242,9 +241,5 @@ def _solve_in_turns(search: SplitSearch, relaxation: Relaxation, cyclic: float) 
     find_start(search, cyclic)
     imported(IN_TURNS if search.problem.pipeline is None else COVER)(search, relaxation)
     with closing(WorkerPool()) as pool:
-        Turns(search, pool, list(backends), _stated, not task.in_line).run()
+        Turns(search, pool, list(backends), formulate, not task.in_line).run()
     return search.outcome("+".join(search.words) or backends[0].name)
-
-
-def _stated(task: Task, backend: Capability) -> PlacementProgram:
-    return formulate(task)

@@ -116,7 +116,7 @@ class Turns:
     search: Search[Any]
     pool: WorkerPool
     backends: list[Capability]
-    state: Callable[[Any, Capability], Statement]
+    state: Callable[[Any], Statement]
     searches: bool = True
     between: Callable[[], None] = lambda: None
     worker: Worker | None = None
@@ -141,7 +141,7 @@ class Turns:
         search = self.search
         known = search.value, search.bound, search.refused
         gap = max(0.0, search.settings.gap - 2 * PRECISION)
-        statement = self.state(search.task(), backend)
+        statement = self.state(search.task())
         answer = self._answer(statement, backend, gap, effort)
         if answer is None:
             return True
@@ -157,7 +157,7 @@ class Turns:
         for _ in range(EFFORT.neighbourhoods if self.searches else 0):
             if self.search.over or self.search.best is None:
                 return
-            statement = self.state(self.near.task(self.search), backend)
+            statement = self.state(self.near.task(self.search))
             answer = self._answer(statement, backend, PORTFOLIO.search_gap, EFFORT.search_nodes)
             self.near.learn(answer is not None and answer.stop in ENDED)
 
@@ -166,7 +166,7 @@ class Turns:
         limits = SolverLimits(None, gap, self.search.settings.seed, 1, effort)
         if self.worker is None or not self.worker.alive:
             self.worker = self.pool.start()
-        self.worker.submit(Job(backend.place, statement.payload, limits))
+        self.worker.submit(Job(backend.place, statement.program, limits))
         message: Answer | News | None = None
         while not isinstance(message, Answer) and not self.search.settings.expired:
             event = self.pool.next(PORTFOLIO.look)

@@ -300,11 +300,6 @@ class LatencyProgram:
     cutoff: float
     x: Ints
 
-    @property
-    def payload(self) -> Program:
-        """The program, which a solver is given."""
-        return self.program
-
     def solution(self, values: Floats) -> SubgraphLayout:
         """Return the layout that a solution describes, each node where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])

@@ -198,6 +198,6 @@ def _take(search: LayoutSearch, annealing: LatencySearch) -> None:
         search.offer(annealing.layout)
 
 
-def _stated(program: LatencyProgram, backend: Capability) -> LatencyProgram:
-    """Return the program, which is the same for all solvers."""
+def _stated(program: LatencyProgram) -> LatencyProgram:
+    """Return the program itself: the task of a search for latency is stated already."""
     return program

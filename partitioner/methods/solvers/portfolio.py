@@ -11,6 +11,7 @@ import numpy as np
 
 from partitioner.methods.solvers.backends.backend import Answer, Capability, Job, SolverLimits
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
+from partitioner.methods.solvers.program import Program
 from partitioner.methods.solvers.search import MARGIN, PRECISION, Search
 from partitioner.methods.solvers.worker_pool import Event, Worker, WorkerPool
 
@@ -48,8 +49,8 @@ class Statement(Protocol):
     """A task in the form that a solver takes."""
 
     @property
-    def payload(self) -> Any:
-        """The program, or other data, that the solver is given."""
+    def program(self) -> Program:
+        """The program that the solver is given."""
 
     @property
     def unit(self) -> float:
@@ -135,12 +136,12 @@ def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: 
 
 @dataclass(eq=False)
 class SolverPortfolio:
-    """Slots that work on one search; `state` turns a task into a statement for a backend."""
+    """Slots that work on one search; `state` turns a task into a statement."""
 
     search: Search[Any]
     pool: WorkerPool
     slots: list[Slot]
-    state: Callable[[Any, Capability], Statement]
+    state: Callable[[Any], Statement]
 
     @property
     def backend(self) -> str:
@@ -215,8 +216,8 @@ class SolverPortfolio:
         slot.runs += whole
         gap = max(0.0, search.settings.gap - 2 * PRECISION) if whole else EFFORT.search_gap
         limits = SolverLimits(None if np.isinf(seconds) else seconds, gap, slot.seed, slot.threads)
-        slot.run = SolverRun(self.state(task, backend), backend, whole, self._known(), now + seconds)
-        job = Job(backend.place, slot.run.statement.payload, limits)
+        slot.run = SolverRun(self.state(task), backend, whole, self._known(), now + seconds)
+        job = Job(backend.place, slot.run.statement.program, limits)
         if slot.worker is None or not ready:
             slot.worker = self.pool.start()
         slot.worker.submit(job)
