@@ -20,7 +20,7 @@ LARGEST = 5_000_000  # bytes
 AXES = ("loads", "timeline", "memory")  # pictures with axes
 FLUID = 0.05  # seconds of the processor for a step of the zoom
 PLANS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("gpt3_96_layers_training", {"schedule": "1f1b", "microbatches": 64, "replicas": 8}),
+    ("gpt3_96_layers_training", {"schedule": "1f1b", "microbatches": 64, "replicas": 8, "time_limit": 5}),
     ("resnet50_operator_training", {}),
     ("resnet50_operator_training", {"split": "free", "method": "local_search", "time_limit": 3}),
 )
