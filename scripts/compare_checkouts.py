@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from checkouts.jobs import Job, jobs_of
+from checkouts.jobs import Job, drawn, jobs_of, shared
 from checkouts.process import Checkout, CheckoutError
 from checkouts.tally import Tally
 from rich.console import Console
@@ -35,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         files = [file.resolve() for file in options.workloads if _size(file) <= options.most_nodes]
         with Checkout(options.old) as old, Checkout(options.new) as new:
-            jobs = jobs_of(old.methods() & new.methods(), files, options.methods, options.objectives)
+            jobs = jobs_of(shared(old.methods(), new.methods()), files, options.methods, options.objectives)
+            if options.draw is not None:
+                jobs = drawn(jobs, options.draw, options.seed)
             tally = compared(old, new, jobs, options)
     except (CheckoutError, OSError, ValueError) as error:
         print(f"compare_checkouts: {error}", file=sys.stderr)
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         ("--methods", _names, None, "A,B,C", "run only these methods (default: all)"),
         ("--objectives", _names, None, "A,B,C", "take only these objectives (default: all)"),
         ("--seed", int, 0, "N", "draw random numbers from this seed (default: 0)"),
+        ("--draw", int, None, "N", "run this number of the jobs, drawn at random (default: all)"),
         ("--patience", float, 60.0, "SECONDS", "end a run that takes longer, compiling aside (default: 60)"),
         ("--times", int, 0, "N", "measure this many further runs of each job (default: 0)"),
     ):

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from checkouts.jobs import Able, Job
+from checkouts.jobs import Job, Triple
 from checkouts.runs import Run
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -44,8 +44,8 @@ class Checkout:
         self._process.terminate()
         self._process.communicate()
 
-    def methods(self) -> set[Able]:
-        """Return every method with every objective and split that it can be asked for.
+    def methods(self) -> dict[Triple, set[str]]:
+        """Return for every method, with every objective and split, the features that it takes account of.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class Checkout:
         found = self._answer("about")
         if Path(found["package"]).parent != self.folder:
             raise CheckoutError(f"{self.folder}: the package imported is that of {found['package']}")
-        return {(name, objective, split, tuple(rest)) for name, objective, split, rest in found["methods"]}
+        return {(name, objective, split): set(rest) for name, objective, split, rest in found["methods"]}
 
     def run(self, job: Job, seed: int, patience: float) -> Run:
         """Return what becomes of a job.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import compare_checkouts
 import pytest
-from checkouts.jobs import Job, jobs_of
+from checkouts.jobs import Job, drawn, jobs_of, shared
 from checkouts.process import Checkout, CheckoutError
 from checkouts.runs import Run, differences
 
@@ -125,10 +125,24 @@ def test_a_process_that_ends_is_told(tmp_path: Path, workload: Path) -> None:
 
 
 def test_jobs_have_a_setting_for_every_feature() -> None:
-    able = [("pipeline", "batch", "chain", ("replicas", "levels", "schedule")), ("ip", "gpipe", "free", ())]
+    able = {
+        ("pipeline", "batch", "chain"): {"replicas", "levels", "schedule"},
+        ("ip", "gpipe", "free"): set(),
+    }
     jobs = jobs_of(able, [Path("a.json"), Path("b.json")])
     assert len(jobs) == 8 and str(jobs[-1]) == "b batch pipeline chain schedule"
     assert [job.method for job in jobs_of(able, [Path("a.json")], methods=["ip"])] == ["ip"]
+
+
+def test_a_method_that_takes_account_of_more_is_compared() -> None:
+    """Its jobs are those that both checkouts can be asked for."""
+    pipeline = ("pipeline", "batch", "chain")
+    both = shared(
+        {pipeline: {"replicas"}}, {pipeline: {"replicas", "schedule"}, ("added", *pipeline[1:]): set()}
+    )
+    jobs = jobs_of(both, [Path("a.json")])
+    assert [str(job) for job in jobs] == ["a batch pipeline chain", "a batch pipeline chain replicas"]
+    assert [job.setting for job in drawn(jobs, 9, seed=1)] == ["plain", "replicas"]
 
 
 def test_lists_and_long_values_are_told_in_a_line() -> None:
