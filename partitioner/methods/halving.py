@@ -6,8 +6,9 @@ one end is a bound, and the other one is where a proof failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 
 @dataclass
@@ -50,3 +51,18 @@ class Halving:
         if possible:
             self.high = threshold
         return possible
+
+    def narrow(self, possible: Callable[[float], bool], times: int) -> Halving:
+        """Ask about the middle this number of times, unless the ends meet before, and return the interval.
+
+        Examples
+        --------
+        >>> Halving(0.0, 8.0).narrow(lambda threshold: threshold > 3.0, times=2)
+        Halving(bound=2.0, high=4.0)
+        """
+        for middle in islice(self.thresholds(), 1, 1 + times):
+            if possible(middle):
+                self.high = middle
+            else:
+                self.bound = middle
+        return self

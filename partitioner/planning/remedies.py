@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from partitioner.base.errors import PartitionerError
 from partitioner.evaluation.text.figures import amount
+from partitioner.methods.halving import Halving
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -89,12 +91,13 @@ class _Tries:
 
 def _least_factor(tries: _Tries, graph: Graph, devices: Devices, plan: Plan) -> float:
     """Return the least multiple of the memory of all devices with which a plan was found."""
-    low, high = 1.0, _needed(devices, plan)
-    for _ in range(STEPS):
-        middle = (low + high) / 2
+    halving = Halving(1.0, _needed(devices, plan))
+    for middle in islice(halving.thresholds(), 1, 1 + STEPS):
         found = tries.plan(graph, _scaled(devices, middle))
-        low, high = (middle, high) if found is None else (low, min(high, _needed(devices, found)))
-    return high
+        halving.learn(middle, np.inf if found is None else -np.inf)
+        if found is not None:
+            halving.high = min(halving.high, _needed(devices, found))
+    return halving.high
 
 
 def _needed(devices: Devices, plan: Plan) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.base.units import MS_PER_SECOND
+from partitioner.methods.halving import Halving
 from partitioner.planning.layouts.costs import LayerCosts
 from partitioner.planning.layouts.timing import LayoutRun
 from partitioner.planning.pools.pool import PoolPart
@@ -82,13 +83,10 @@ class PartBound:
 
     def most(self, time: float, upper: float) -> float:
         """Return the most microbatches, up to `upper`, that it may run within a time."""
-        low, high = 0.0, min(upper, max(0.0, (time - self.after) / self.work))
+        high = min(upper, max(0.0, (time - self.after) / self.work))
         if self.time(high) <= time * (1 + SLACK):
             return high
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.time(middle) <= time else (low, middle)
-        return high
+        return Halving(0.0, high).narrow(lambda middle: self.time(middle) > time, HALVINGS).high
 
 
 def least_time(bounds: tuple[PartBound, ...], batch: int, exact: bool) -> float:
@@ -99,12 +97,12 @@ def least_time(bounds: tuple[PartBound, ...], batch: int, exact: bool) -> float:
     plain = _plain(bounds, batch)
     if not exact:
         return plain
-    low, high = plain, 2 * plain + 2 * max(bound.time(1) for bound in bounds) + batch / min(rates)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        done = sum(bound.sequences * bound.most(middle, batch / bound.sequences) for bound in bounds)
-        low, high = (low, middle) if done >= batch else (middle, high)
-    return low
+    high = 2 * plain + 2 * max(bound.time(1) for bound in bounds) + batch / min(rates)
+
+    def suffices(time: float) -> bool:
+        return sum(bound.sequences * bound.most(time, batch / bound.sequences) for bound in bounds) >= batch
+
+    return Halving(plain, high).narrow(suffices, HALVINGS).bound
 
 
 def _plain(bounds: tuple[PartBound, ...], batch: int) -> float:
