@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.method import Outcome, Part, part_numbers
+from partitioner.methods.loads import part_numbers
+from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import Devices

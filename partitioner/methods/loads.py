@@ -1,4 +1,4 @@
-"""The loads of parts on the contracted problem, and the objective that follows from them.
+"""Which part holds a supernode, the loads of parts, and the objective that follows from them.
 
 How processing and transfers make up a load depends on the model of communication (paper, Appendix H.1).
 """
@@ -10,11 +10,19 @@ from typing import TypeVar
 
 import numpy as np
 
-from partitioner.methods.method import Part, part_numbers
+from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
 
 Term = TypeVar("Term")
+
+
+def part_numbers(parts: Sequence[Part], n: int) -> Ints:
+    """Return the number of the part that holds each of the `n` supernodes, shape (n,)."""
+    number = np.empty(n, dtype=np.int64)
+    for i, part in enumerate(parts):
+        number[part.nodes] = i
+    return number
 
 
 def joint_loads(communication: str, busy: Floats, into: Floats, out: Floats) -> Floats:

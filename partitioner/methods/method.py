@@ -37,14 +37,6 @@ class Part:
     devices: tuple[int, ...] = ()
 
 
-def part_numbers(parts: Sequence[Part], n: int) -> Ints:
-    """Return the number of the part that holds each of the `n` supernodes, shape (n,)."""
-    number = np.empty(n, dtype=np.int64)
-    for i, part in enumerate(parts):
-        number[part.nodes] = i
-    return number
-
-
 def meets(bound: float, value: float, gap: float = 0.0) -> bool:
     """Whether the bound is within the gap of the value, up to rounding."""
     return bound >= value * (1 - max(gap, 2 * ROUNDING))

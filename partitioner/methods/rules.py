@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
-from partitioner.methods.method import Part, part_numbers
+from partitioner.methods.loads import part_numbers
+from partitioner.methods.method import Part
 from partitioner.problem.arrays import Ints
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.problem import Problem, Region

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.dp.blocks import merged, split_blocks
 from partitioner.methods.dp.exact import solve_exact
+from partitioner.methods.dp.forms import merged, split_blocks
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.arrays import Ints, Rows
 from partitioner.problem.variants import ChainProblem

@@ -33,9 +33,9 @@ from partitioner.methods.dp.alternatives_stages import (
     stage_of,
 )
 from partitioner.methods.dp.bracket import UNLIMITED, Bracket, Decision
-from partitioner.methods.dp.equal_replicas import EqualReplicas, with_replicas
+from partitioner.methods.dp.equal_replicas import EqualReplicas
+from partitioner.methods.dp.forms import turned_chain, with_replicas
 from partitioner.methods.dp.lattice import Ints32, Lattice, chain_lattice, ideal_lattice
-from partitioner.methods.dp.turned import turned_chain
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, no_split
 from partitioner.problem.arrays import Floats
 from partitioner.problem.measure import Measure

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline import refined_stages
+from partitioner.methods.dp.forms import Form, Piped, refined_stages
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
-from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.variants import PipelineProblem
-
-Piped = TypeVar("Piped", bound=PipelineProblem)
 
 
 def asks_for_equal(problem: PipelineProblem) -> bool:
@@ -30,26 +27,9 @@ def asks_for_equal(problem: PipelineProblem) -> bool:
     return problem.limits.equal and problem.pipeline.fewest < int(problem.copies.max())
 
 
-def with_replicas(problem: Piped, count: int | None) -> Piped:
-    """Return the problem, and what it is contracted to, with `count` devices a stage; None: as it is."""
-    if count is None:
-        return problem
-    light, coarser = problem.relaxed_pipeline, problem.coarser
-    return replace(
-        problem,
-        pipeline=_fixed(problem.pipeline, count),
-        relaxed_pipeline=light and _fixed(light, count),
-        coarser=None if coarser is None else with_replicas(coarser, count),
-    )
-
-
 def numbers_of(problem: PipelineProblem) -> Iterable[int | None]:
     """Return the numbers of devices that all stages may have; None alone if they need not be equal."""
     return range(1, int(problem.copies.max()) + 1) if asks_for_equal(problem) else (None,)
-
-
-def _fixed(pipeline: Pipeline, count: int) -> Pipeline:
-    return replace(pipeline, replicas=count, fewest=count)
 
 
 @dataclass(frozen=True)
@@ -81,7 +61,9 @@ class EqualReplicas(Generic[Piped]):
                 bound, wide = min(bound, low), min(wide, low)
                 continue
             start = None if best.parts is None else refined_stages(best, problem)
-            found = _as_of(problem, choice, self.solve(choice, _share(settings, start, len(lows) - number)))
+            found = Form(problem, choice).outcome(
+                self.solve(choice, _share(settings, start, len(lows) - number))
+            )
             steps += found.statistics.get("steps", 0)
             bound = min(bound, max(low, found.bound))
             wide = min(wide, max(low, found.statistics.get(ANY_DEVICES, found.bound)))
@@ -109,11 +91,3 @@ def _share(settings: Settings, start: Sequence[Part] | None, left: int) -> Setti
         settings = replace(settings, incumbent=start)
     seconds = settings.seconds_left
     return settings if seconds is None else settings.within(seconds / left)
-
-
-def _as_of(problem: PipelineProblem, choice: PipelineProblem, found: Outcome) -> Outcome:
-    """Return an outcome of one choice as one of the problem that it was made of."""
-    at = problem
-    while found.problem is not choice and choice.coarser is not None and at.coarser is not None:
-        choice, at = choice.coarser, at.coarser
-    return replace(found, problem=at)

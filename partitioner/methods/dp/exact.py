@@ -24,6 +24,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.anytime import solve_beyond
 from partitioner.methods.dp.bracket import TableBracket
 from partitioner.methods.dp.chain import ChainTables, state_bytes, state_count
+from partitioner.methods.dp.forms import with_merged_kinds
 from partitioner.methods.dp.gpipe import solve_passes, solve_passes_linear
 from partitioner.methods.dp.improvement import patient
 from partitioner.methods.dp.lattice import Lattice, ideal_lattice
@@ -36,7 +37,6 @@ from partitioner.methods.dp.linear import (
     too_many,
 )
 from partitioner.methods.dp.many_kinds import improve, pays_for_nets
-from partitioner.methods.dp.turned import with_merged_kinds
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
 

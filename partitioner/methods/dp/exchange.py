@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.dp._exchange_core import ExchangeModel, Heat, Stages, exchange
-from partitioner.methods.loads import value_of
-from partitioner.methods.method import Part, part_numbers
+from partitioner.methods.loads import part_numbers, value_of
+from partitioner.methods.method import Part
 from partitioner.methods.places import parts_on
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Ints

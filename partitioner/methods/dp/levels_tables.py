@@ -15,6 +15,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._levels_core import cut_costs, end_costs, members_of, segment_costs, sums_of
+from partitioner.methods.dp.forms import turned, without_levels
 from partitioner.methods.dp.lattice import (
     Ints32,
     Lattice,
@@ -51,7 +52,6 @@ from partitioner.methods.dp.stages import (
     one_group,
     stage_limits_of,
 )
-from partitioner.methods.dp.turned import turned
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.in_flight import samples_in_flight
@@ -307,13 +307,6 @@ class Segments:
         most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
         enter, leave = costs.enter * prices.enter, costs.leave * prices.leave
         return costs._replace(enter=np.minimum(enter, most), leave=np.minimum(leave, most))
-
-
-def without_levels(problem: PipelineProblem) -> PipelineProblem:
-    """Return the problem with all devices in one group, in which no pipeline costs more."""
-    pipeline = problem.pipeline
-    group = pipeline.group[:0]
-    return replace(problem, pipeline=replace(pipeline, group=group, slowdown=pipeline.slowdown[:0]))
 
 
 class Remainders:

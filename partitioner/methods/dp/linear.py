@@ -15,12 +15,11 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import chain
-from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.bracket import Bracket, ChainSearch, Spent, TableBracket
+from partitioner.methods.dp.forms import blocks_of, merged, split_blocks, with_merged_kinds
 from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
-from partitioner.methods.dp.turned import with_merged_kinds
-from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
+from partitioner.methods.loads import part_numbers, value_of
+from partitioner.methods.method import Outcome, Part, Settings, meets, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.orders import depth_first, random_order, reverse_postorder
 from partitioner.problem.problem import Problem
@@ -72,6 +71,9 @@ class ChainModel(Generic[Judged]):
         Returns a lower bound on the objective of all chains, by the relaxation.
     state_bytes
         Returns the bytes that a table takes for each ideal.
+    listed, large
+        Whether there is a search that lists stages in place of a table of all sets of devices, and whether it
+        is the one, as that table would be too large.
     """
 
     tables: Callable[[Judged, Relaxation, Lattice], Any]
@@ -79,6 +81,8 @@ class ChainModel(Generic[Judged]):
     value: Callable[[Judged, Sequence[Part]], float]
     bound: Callable[[Judged, Relaxation], float]
     state_bytes: Callable[[Judged], int]
+    listed: bool = False
+    large: bool = False
 
 
 PLAIN: ChainModel[ChainProblem] = ChainModel(

@@ -33,9 +33,9 @@ from partitioner.methods.dp._many_kinds_core import (
 )
 from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.chain import growth_of
+from partitioner.methods.dp.forms import turned_chain, turned_stages
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
-from partitioner.methods.dp.turned import turned_chain, turned_stages
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Part, Settings
 from partitioner.methods.units import load_unit

@@ -22,11 +22,10 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.bracket import TableBracket
+from partitioner.methods.dp.forms import Turned, refined_stages, turned, turned_stages, without_levels
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.dp.levels import LevelsTables, group_bytes
-from partitioner.methods.dp.levels_model import gap_notes
-from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
 from partitioner.methods.dp.pipeline_loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline_tables import (
@@ -45,14 +44,14 @@ from partitioner.methods.dp.sparse_tables import (
     can_do_without,
     has_many_states,
     ideal_bytes,
-    is_large,
 )
 from partitioner.methods.dp.stages import behind_matters, relax_memory
-from partitioner.methods.dp.turned import turned, turned_stages
-from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem
 
+EQUAL_LINKS = "the lower bound assumes that all links are as fast as inside the smallest groups of devices"
+OVER_LEVELS = "the lower bound is the largest value that the search over levels of devices refuted"
 MERGED = "free nodes were merged, which keeps the ideals few but may lose the optimum"
 
 
@@ -115,22 +114,13 @@ def best_pipeline(
     return replace(fine, bound=bound, statistics=figures)
 
 
-def refined_stages(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
-    """Return the stages of a problem contracted further as stages of the problem."""
-    stage = np.empty(problem.n, dtype=np.int64)
-    parts = coarse.parts or []
-    stage[problem.member] = part_numbers(parts, coarse.problem.n)[coarse.problem.member]
-    return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
-
-
 def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
     """Return the best pipeline of the given problem, which is turned if memory depends on devices behind."""
     if not behind_matters(problem):
         return _walked(problem, settings, goes_on, known)
     start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
-    outcome = _walked(turned(problem), replace(settings, incumbent=start), goes_on, known)
-    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
-    return replace(outcome, problem=problem, parts=parts)
+    form = Turned(problem, turned(problem))
+    return form.outcome(_walked(form.problem, replace(settings, incumbent=start), goes_on, known))
 
 
 def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
@@ -139,7 +129,7 @@ def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
     relaxation = relax_memory(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
-    if problem.measure is Measure.BATCH and has_many_states(problem):
+    if problem.measure is Measure.BATCH:
         settings = _with_start(problem, relaxation, settings)
     linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
     if linear.closed or settings.expired:
@@ -156,11 +146,12 @@ def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
 def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Settings) -> Settings:
     """Return the settings with a pipeline of small largest load as incumbent, unless theirs is better."""
     largest = replace(problem, measure=Measure.LARGEST_LOAD)
-    if not is_large(largest):
+    model = model_for(largest)
+    if not model.large:
         return settings
     left = settings.seconds_left
     early = settings if left is None else settings.within(EFFORT.flat_share * left)
-    found = best_linear(largest, relaxation, replace(early, incumbent=None), model_for(largest)).stages
+    found = best_linear(largest, relaxation, replace(early, incumbent=None), model).stages
     starts = [stages for stages in (settings.incumbent, found) if stages is not None]
     best = min(starts, key=lambda stages: pipeline_value(problem, stages), default=None)
     return replace(settings, incumbent=best)
@@ -169,7 +160,7 @@ def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Sett
 def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outcome:
     """Return the best pipeline of the linear orders; `note` says why no others were searched."""
     outcome = linear.outcome(note)
-    more = () if linear.closed else gap_notes(linear.problem, outcome.value, outcome.bound, outcome.bound)
+    more = () if linear.closed else _gap_notes(linear.problem, outcome.value, outcome.bound, outcome.bound)
     return replace(outcome, notes=(*outcome.notes, *more))
 
 
@@ -183,14 +174,16 @@ def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[Pipeli
     """Return the cost model and search of pipelines for the problem's measure, levels and groups."""
     levels, groups = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > 0
     least = partial(_least_value, known)
-    if is_large(problem):
-        return ChainModel(SparseTables, SparseBracket, pipeline_value, least, ideal_bytes)
+    listed = can_do_without(problem)
+    if listed and has_many_states(problem):
+        return ChainModel(SparseTables, SparseBracket, pipeline_value, least, ideal_bytes, True, True)
     return ChainModel(
         tables=LevelsTables if levels else GroupTables if groups else PipelineTables,
         bracket=BatchBracket if problem.measure is Measure.BATCH else TableBracket,
         value=pipeline_value,
         bound=least,
         state_bytes=group_bytes if levels else group_state_bytes if groups else state_bytes,
+        listed=listed,
     )
 
 
@@ -212,7 +205,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent."""
     problem, settings = linear.problem, linear.settings
     model, skipped = linear.model, len(problem.pipeline.link) > 0 and not is_exact(problem, lattice)
-    if is_large(problem) or (skipped and can_do_without(problem)):
+    if model.large or (skipped and model.listed):
         model = linear.model = replace(model, tables=SparseTables, bracket=ThoroughSparseBracket)
     tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound
@@ -233,7 +226,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     cut = not bracket.complete and bracket.steps > settings.step_limit
     note = f"the exact search was stopped by its limit after {bracket.steps:,} steps"
-    more = () if bracket.complete else gap_notes(problem, value, bound, low)
+    more = () if bracket.complete else _gap_notes(problem, value, bound, low)
     return Outcome(
         problem,
         stages,
@@ -270,7 +263,7 @@ def _bracket_below(
     problem = linear.problem
     if problem.measure is Measure.BATCH:
         return stages, value, linear.bound
-    lower = LowerSparseTables if can_do_without(problem) else LowerGroupTables
+    lower = LowerSparseTables if linear.model.listed else LowerGroupTables
     tables = lower(problem.relaxed(), linear.relaxation, lattice)
     below = linear.model.bracket(tables, linear.settings, linear.bound, value)
     below.narrow(from_top=np.isfinite(value))
@@ -279,3 +272,18 @@ def _bracket_below(
         if found < value:
             stages, value = below.stages, found
     return stages, value, min(below.bound, value)
+
+
+def _gap_notes(problem: PipelineProblem, value: float, bound: float, equal: float) -> tuple[str, ...]:
+    """Return a note on the bound if it leaves a gap and devices are in levels.
+
+    Parameters
+    ----------
+    problem, value, bound
+        The problem, the value of its best pipeline and the bound.
+    equal
+        The bound on equal links, from before the search over levels.
+    """
+    if not len(problem.pipeline.slowdown) or meets(bound, value):
+        return ()
+    return (OVER_LEVELS if bound > equal else EQUAL_LINKS,)

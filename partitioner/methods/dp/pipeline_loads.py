@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.loads import joint_loads, part_loads
-from partitioner.methods.method import Part, part_numbers
+from partitioner.methods.loads import joint_loads, part_loads, part_numbers
+from partitioner.methods.method import Part
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Pipeline

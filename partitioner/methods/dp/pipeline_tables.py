@@ -38,9 +38,10 @@ from partitioner.methods.dp.stages import (
     one_group,
     stage_growth,
     stage_limits_of,
+    unknown_factors,
 )
 from partitioner.methods.method import ROUNDING, Part
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 
@@ -395,20 +396,6 @@ class GroupFilling(TableFilling):
             pair = int(table.before[at]) * groups + pair // groups
             ideal, state = before, state - tables.shared.space.step(kind, copies)
         return stages[::-1]
-
-
-def unknown_factors(problem: PipelineProblem) -> tuple[Floats, Floats]:
-    """Return the least and the largest factor of a link from each group to another device, shape (G,) each.
-
-    A link inside a group counts only if the group has several devices.
-    """
-    link = problem.pipeline.link
-    held = problem.pipeline.held.sum(axis=1)
-    real = np.where(np.eye(len(link), dtype=bool), held >= 2, True) & (held > 0)
-    least = np.where(real, link, np.inf).min(axis=1)
-    most = np.where(real, link, 0.0).max(axis=1)
-    alone = ~real.any(axis=1)
-    return np.where(alone, 1.0, least), np.where(alone, 1.0, most)
 
 
 def group_state_bytes(problem: PipelineProblem) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights, weights_above
 from partitioner.methods.dp.pipeline_loads import largest_copies
-from partitioner.methods.dp.pipeline_tables import clipped, state_count, unknown_factors
+from partitioner.methods.dp.pipeline_tables import clipped, state_count
 from partitioner.methods.dp.stages import (
     DeviceStates,
     Ints16,
@@ -21,6 +21,7 @@ from partitioner.methods.dp.stages import (
     memory_model_of,
     one_group,
     stage_limits_of,
+    unknown_factors,
 )
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.measure import Measure
@@ -264,11 +265,6 @@ class LowerSparseTables(SparseTables):
     """The same, with loads that are lower bounds on those of all stages."""
 
     upper = False
-
-
-def is_large(problem: PipelineProblem) -> bool:
-    """Whether a table of all sets of devices is too large, and the search without one can take its place."""
-    return can_do_without(problem) and has_many_states(problem)
 
 
 def can_do_without(problem: PipelineProblem) -> bool:

@@ -3,7 +3,7 @@
 A stage is the difference of two ideals. There are K kinds of devices, n supernodes, E nets, G groups of
 devices, S states of devices in use and I ideals; R is the largest number of replicas of a stage, and D the
 number of devices. If memory depends on the devices behind a stage, the stages placed so far run *behind*
-those that are placed later, because the problem is then a turned one (:mod:`partitioner.methods.dp.turned`).
+those that are placed later, because the problem is then a turned one (:mod:`partitioner.methods.dp.forms`).
 """
 
 from __future__ import annotations
@@ -313,6 +313,20 @@ def one_group(kinds: int) -> TensorEnds:
     return TensorEnds(
         False, False, group, link, np.ones(1), True, none, none, 1, 0, none, none, none, none, none
     )
+
+
+def unknown_factors(problem: PipelineProblem) -> tuple[Floats, Floats]:
+    """Return the least and the largest factor of a link from each group to another device, shape (G,) each.
+
+    A link inside a group counts only if the group has several devices.
+    """
+    link = problem.pipeline.link
+    held = problem.pipeline.held.sum(axis=1)
+    real = np.where(np.eye(len(link), dtype=bool), held >= 2, True) & (held > 0)
+    least = np.where(real, link, np.inf).min(axis=1)
+    most = np.where(real, link, 0.0).max(axis=1)
+    alone = ~real.any(axis=1)
+    return np.where(alone, 1.0, least), np.where(alone, 1.0, most)
 
 
 def costs_of(problem: Problem) -> StageCosts:

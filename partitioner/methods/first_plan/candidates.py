@@ -14,8 +14,8 @@ from partitioner.base.clock import Clock
 from partitioner.methods.dp.pipeline_loads import pipeline_value
 from partitioner.methods.first_plan.stages import Line, StageRules, line_of, line_of_tasks, stage_counts
 from partitioner.methods.halving import Halving
-from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Part, part_numbers
+from partitioner.methods.loads import part_numbers, value_of
+from partitioner.methods.method import Outcome, Part
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.measure import Measure

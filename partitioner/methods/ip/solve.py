@@ -23,7 +23,8 @@ from partitioner.methods.ip.descent import Descent, descend
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.turns import Turns
-from partitioner.methods.method import Method, Outcome, Part, Settings, no_split, part_numbers
+from partitioner.methods.loads import part_numbers
+from partitioner.methods.method import Method, Outcome, Part, Settings, no_split
 from partitioner.methods.rules import is_hopeless
 from partitioner.methods.solvers.backends.catalogue import candidates, pick
 from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_worth_while, slots_of

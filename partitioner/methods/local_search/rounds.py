@@ -17,7 +17,7 @@ from typing import Protocol
 import networkx as nx
 import numpy as np
 
-from partitioner.methods.loads import value_of
+from partitioner.methods.loads import part_numbers, value_of
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.model import (
     AHEAD,
@@ -30,7 +30,7 @@ from partitioner.methods.local_search.model import (
     model_of,
     new_state,
 )
-from partitioner.methods.method import Part, part_numbers
+from partitioner.methods.method import Part
 from partitioner.methods.places import device_kinds, parts_on, places_of
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of

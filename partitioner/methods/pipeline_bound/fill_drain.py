@@ -21,13 +21,12 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.dp._walk_core import new_path
 from partitioner.methods.dp.bracket import Bracket, Decision, Stopped
+from partitioner.methods.dp.forms import turned, turned_stages, without_levels
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
-from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import lattice_within
 from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node, relax_memory
-from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, WAYS, new_tally, sweep
 from partitioner.methods.pipeline_bound.paths import (

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.levels_tables import without_levels
+from partitioner.methods.dp.forms import without_levels
 from partitioner.methods.dp.stages import relax_memory
 from partitioner.methods.pipeline_bound._fill_drain_core import TURNS, WAYS
 from partitioner.methods.pipeline_bound.paths import PassSpine

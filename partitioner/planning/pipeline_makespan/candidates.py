@@ -133,7 +133,7 @@ class Ranking:
 
     def _fill_and_drain(self, exact: PipelineProblem, count: int | None) -> float:
         """Do the same where every stage has a number of devices; None for any."""
-        from partitioner.methods.dp.equal_replicas import with_replicas
+        from partitioner.methods.dp.forms import with_replicas
         from partitioner.methods.pipeline_bound.fill_drain import fill_drain
         from partitioner.methods.pipeline_bound.paths import spine_of
         from partitioner.methods.pipeline_bound.series import series_bound

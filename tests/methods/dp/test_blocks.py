@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.methods.dp import blocks
+from partitioner.methods.dp import forms
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
 from partitioner.problem.contract import Goal
@@ -51,27 +51,27 @@ def test_loads_are_the_same(
     monkeypatch: pytest.MonkeyPatch, communication: str, make: Callable[..., ChainProblem]
 ) -> None:
     """A chain of blocks and the chain of their supernodes have the same value."""
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", 20)
+    monkeypatch.setattr(forms, "MOST_BLOCKS", 20)
     rng = np.random.default_rng(1)
     problem = make(60, rng, communication)
     order = np.arange(problem.n)
     for _ in range(20):
-        block = blocks.blocks_of(problem, order, [int(rng.integers(problem.n))])
+        block = forms.blocks_of(problem, order, [int(rng.integers(problem.n))])
         assert block is not None
-        coarse = blocks.merged(problem, block)
+        coarse = forms.merged(problem, block)
         assert coarse.work()[1].sum() == pytest.approx(problem.work()[1].sum())
         cuts = np.sort(rng.integers(0, coarse.n + 1, 3))
         parts = [Part(1, part) for part in np.split(np.arange(coarse.n), cuts) if len(part)]
-        fine = blocks.split_blocks(parts, block)
+        fine = forms.split_blocks(parts, block)
         assert sum(len(stage.nodes) for stage in fine) == problem.n
         assert value_of(coarse, parts) == pytest.approx(value_of(problem, fine))
 
 
 def test_blocks_do_not_mix_what_may_run_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """All supernodes of a block may run on the same kinds, so nothing becomes infeasible."""
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", 10)
+    monkeypatch.setattr(forms, "MOST_BLOCKS", 10)
     problem = chain_problem(80, np.random.default_rng(2))
-    block = blocks.blocks_of(problem, np.arange(problem.n), [])
+    block = forms.blocks_of(problem, np.arange(problem.n), [])
     assert block is not None
     for number in range(int(block.max()) + 1):
         assert np.unique(problem.allowed[:, block == number], axis=1).shape[1] == 1
@@ -80,4 +80,4 @@ def test_blocks_do_not_mix_what_may_run_where(monkeypatch: pytest.MonkeyPatch) -
 def test_short_orders_stay_whole() -> None:
     """An order within the limit is not split into blocks."""
     problem = chain_problem(30, np.random.default_rng(3))
-    assert blocks.blocks_of(problem, np.arange(problem.n), []) is None
+    assert forms.blocks_of(problem, np.arange(problem.n), []) is None

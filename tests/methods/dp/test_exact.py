@@ -22,7 +22,7 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.dp import exact
-from partitioner.methods.dp.turned import identical_kinds, merged_kinds
+from partitioner.methods.dp.forms import identical_kinds, merged_kinds
 from partitioner.problem.contract import contract
 from partitioner.problem.variants import ChainProblem
 from tests.methods.slow_parameters import slow

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from partitioner import Constraints, DeviceGroup, DeviceKind, Devices, Graph, GroupLink
+from partitioner.methods.dp.forms import by_group, on_fastest_links
 from partitioner.methods.dp.lattice import chain_lattice
-from partitioner.methods.dp.pipeline_links import by_group, on_fastest_links
-from partitioner.methods.dp.pipeline_tables import is_exact, unknown_factors
+from partitioner.methods.dp.pipeline_tables import is_exact
+from partitioner.methods.dp.stages import unknown_factors
 from partitioner.methods.method import Outcome, Part
 from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline_cases import problem_of
@@ -49,8 +50,8 @@ def test_what_is_pinned_has_a_place_in_the_group_of_its_device_only() -> None:
 def test_parts_come_back_with_the_users_devices() -> None:
     split = by_group(problem([(0, 1), (1, 2)], {1: "a1"}))
     parts = [Part(0, np.array([0])), Part(0, np.array([1])), Part(3, np.array([2]))]
-    found = split.joined(Outcome(split.problem, parts, 0.0, 0.0, "optimal"))
-    assert found.problem is split.whole
+    found = split.outcome(Outcome(split.problem, parts, 0.0, 0.0, "optimal"))
+    assert found.problem is split.given
     assert [(part.kind, part.devices) for part in found.parts or ()] == [(0, (0,)), (0, (1,)), (1, (1,))]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, WorkloadError
-from partitioner.methods.dp.levels_model import EQUAL_LINKS, OVER_LEVELS
+from partitioner.methods.dp.pipeline import EQUAL_LINKS, OVER_LEVELS
 from partitioner.methods.method import Outcome, Settings
 from tests.methods.dp.pipeline_cases import best_value, problem_of, solved
 from tests.methods.slow_parameters import slow

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.forms import without_levels
 from partitioner.methods.dp.lattice import Lattice, ideal_lattice
 from partitioner.methods.dp.levels_model import layout_of
-from partitioner.methods.dp.levels_tables import Remainders, without_levels
+from partitioner.methods.dp.levels_tables import Remainders
 from partitioner.methods.dp.pipeline_links import solve_pipeline
 from partitioner.methods.method import Settings
 from partitioner.problem.variants import PipelineProblem

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Level
+from partitioner.methods.dp.forms import turned
 from partitioner.methods.dp.levels_model import in_group, layout_of, over_groups
-from partitioner.methods.dp.turned import turned
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.constraints import Constraints

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitioner import InfeasibleError, NoPlanFound, WorkloadError, solve
-from partitioner.methods.dp import blocks
+from partitioner.methods.dp import forms
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
@@ -44,7 +44,7 @@ def test_between_bound_and_optimum(seeds: range) -> None:
 @pytest.mark.parametrize("seeds", [range(1000, 1040), slow(range(1040, 1300))])
 def test_blocks_keep_the_promise(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """With at most four blocks an order, plans stay feasible and bounds true."""
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(forms, "MOST_BLOCKS", 4)
     plans, optimal = compare_with_oracle(seeds)
     assert plans > 0.5 * len(seeds)
     assert optimal > 0.5 * plans

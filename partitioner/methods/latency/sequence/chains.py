@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.dp.blocks import merged
+from partitioner.methods.dp.forms import merged
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.orders import depth_first

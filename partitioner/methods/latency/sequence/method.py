@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from partitioner.methods.dp.blocks import blocks_of, merged
-from partitioner.methods.dp.blocks import split_blocks as unmerged
+from partitioner.methods.dp.forms import blocks_of, merged
+from partitioner.methods.dp.forms import split_blocks as unmerged
 from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.linear import refined, starting_orders
 from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
@@ -36,7 +36,8 @@ from partitioner.methods.latency.sequence.sequence_table import (
     states_of,
 )
 from partitioner.methods.latency.timing import latency
-from partitioner.methods.method import Outcome, OutOfTimeError, Part, Settings, no_split, part_numbers
+from partitioner.methods.loads import part_numbers
+from partitioner.methods.method import Outcome, OutOfTimeError, Part, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import ChainProblem, SampleProblem
 

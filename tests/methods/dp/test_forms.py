@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import numpy as np
 
+from partitioner.methods.dp.forms import turned, turned_stages
 from partitioner.methods.dp.pipeline_loads import pipeline_value
-from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline_cases import problem_of
