@@ -125,7 +125,7 @@ STAGES = (
     Part("least sum of loads", {"virtual_stages.search:_least_sum": _value(-np.inf)}),
 )
 PATHS = (
-    Part("bound by paths", {"virtual_stages.bound:PathBounds.narrow": _empty}),
+    Part("bound by paths", {"virtual_stages.path_bounds:PathBounds.narrow": _empty}),
     Part("bound by pairs of stages", {"virtual_stages.bound:PAIRS": replace(PAIRS, cuts=0)}),
     Part("moves of borders", {"virtual_stages.borders:BorderDescent.local_optima": _empty}),
 )

@@ -79,7 +79,7 @@ class Dealt:
         counts = counts if counts.any() else np.ones_like(counts)
         share = np.append(counts, False) / np.append(np.bincount(modules.of[modules.of >= 0]), 1)
         weight = np.bincount(self.problem.member, share[modules.of], self.problem.n)
-        return self.makespan(StageBorders.even(weight.astype(np.float64), self.count * self.chunks))
+        return self.makespan(StageBorders.even(weight.astype(np.float64), np.ones(self.count * self.chunks)))
 
     def cut_again(self) -> float:
         """Return the makespan of the stages of the best plan for one stage on each device, cut again."""

@@ -7,6 +7,7 @@ passes, which are those of torch (``tests/schedule/test_torch_tables.py``).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 
@@ -26,14 +27,12 @@ def best_virtual_stages(
     microbatches: int,
     constraints: Constraints = NONE,
 ) -> float | None:
-    """The least largest load over all chains of `chunks` stages on each of some devices of the first kind."""
-    best, kind = np.inf, devices.kinds[0]
-    if not graph.allowed[0].all():
-        return None
-    for count in range(1, kind.count + 1):
+    """The least largest load over all chains of `chunks` stages on each of some devices, in every order."""
+    best, every = np.inf, [i for i, kind in enumerate(devices.kinds) for _ in range(kind.count)]
+    for count in range(1, len(every) + 1):
         if VIRTUAL[schedule].rule(count, microbatches):
             continue
-        if constraints.use_all_devices and count < kind.count:
+        if constraints.use_all_devices and count < len(every):
             continue
         stages = count * chunks
         position = np.array(list(chains(graph, atoms(graph, constraints), stages, constraints)))
@@ -41,10 +40,15 @@ def best_virtual_stages(
             continue
         ranks = _ranks(schedule, count, chunks)
         splits = Splits(graph, ranks[position], count)
-        load = loads_of_stages(splits, devices, [Stage(0, (i,), (i,)) for i in range(count)])[0]
         memory = memory_of(graph, position, ranks, schedule, count, chunks, microbatches)
-        sound = (memory <= (np.inf if kind.memory is None else kind.memory) * (1 + 1e-9)).all(axis=1)
-        best = min(best, float(load.max(axis=1)[sound].min(initial=np.inf)))
+        for order in sorted(set(permutations(every, count))):
+            rooms = [devices.kinds[kind].memory for kind in order]
+            room = np.array([np.inf if each is None else each for each in rooms])
+            sound = (memory <= room * (1 + 1e-9)).all(axis=1)
+            sound &= splits.fits[:, order, range(count)].all(axis=1)
+            dealt = [Stage(kind, (order[:i].count(kind),), (i,)) for i, kind in enumerate(order)]
+            load = loads_of_stages(splits, devices, dealt)[0]
+            best = min(best, float(load.max(axis=1)[sound].min(initial=np.inf)))
     return None if best == np.inf else best
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,25 @@ def random_virtual_case(rng: np.random.Generator, schedule: str) -> VirtualCase:
         _microbatches(rng, schedule, devices),
         _constraints(rng) if rng.random() < 0.25 else NONE,
     )
+
+
+def random_unlike_case(rng: np.random.Generator, schedule: str) -> VirtualCase:
+    """The same on kinds of unlike speed, links and memory, some of which may not run all nodes."""
+    case = random_virtual_case(rng, schedule)
+    n, first = len(case.graph), case.devices.kinds[0]
+    kinds, times = [replace(first, count=int(rng.integers(1, 3)))], dict[str, list[float]]()
+    for name in ("slow", "odd")[: int(rng.integers(1, 3))]:
+        factor = rng.choice([1.5, 2.0, 3.0]) if name == "slow" else rng.choice([0.5, 1.0, 2.0], n)
+        refused = rng.random(n) < (0.15 if rng.random() < 0.4 else 0.0)
+        times[name] = np.where(refused, np.nan, case.graph.time[0] * factor).tolist()
+        memory = first.memory and float(np.ceil(first.memory * rng.choice([0.7, 1.0, 1.5])))
+        more = float(rng.choice([0.5, 1.0, 2.0]))
+        kinds.append(DeviceKind(name, int(rng.integers(1, 3)), memory=memory, transfer_factor=more))
+    graph = case.graph
+    time = np.concatenate([graph.time, np.nan_to_num([*times.values()])])
+    allowed = np.concatenate([graph.allowed, ~np.isnan([*times.values()])])
+    graph = replace(graph, kinds=("gpu", *times), time=time, allowed=allowed)
+    return replace(case, graph=graph, devices=Devices(tuple(kinds), case.devices.communication))
 
 
 def _devices_and_chunks(rng: np.random.Generator, schedule: str) -> tuple[int, int]:

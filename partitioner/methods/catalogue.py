@@ -53,7 +53,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "several stages on a device: exact over pairs of cuts or vectors of loads, else with a bound",
+        "several stages on a device, unlike ones too: exact over pairs of cuts or loads, else with a bound",
         ("schedule", "virtual stages", "limits"),
         needs=("virtual stages",),
         may_miss=True,

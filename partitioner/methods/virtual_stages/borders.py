@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -21,8 +21,8 @@ class StageEstimates:
 
     Parameters
     ----------
-    graph, problem, kind
-        The graph, its contraction, and the number of the devices' kind.
+    graph, problem
+        The graph and its contraction.
     schedule, chunks, microbatches
         The schedule, how many stages each device has, and how many microbatches there are.
     input_share
@@ -33,25 +33,25 @@ class StageEstimates:
         self,
         graph: Graph,
         problem: Problem,
-        kind: int,
         schedule: VirtualSchedule,
         chunks: int,
         microbatches: int,
         input_share: float,
     ) -> None:
-        self.problem, self.kind = problem, kind
+        self.problem = problem
+        longest = problem.time.sum(where=problem.allowed[:, None], initial=1.0)
+        self.time = np.where(problem.allowed[:, None], problem.time, LONG * longest)
         self.schedule, self.chunks, self.microbatches = schedule, chunks, microbatches
         self.input_share = input_share
         self.nets: Nets = build_nets(graph, problem.member, problem.n, "passes")
-        self.cost = self.nets.cost * problem.transfer_factor[kind]
         self.graphs: dict[int, PassGraph] = {}
 
-    def makespan(self, stage: Ints) -> float:
-        """Return the makespan of stages, by the stage of every supernode, shape (supernodes,)."""
+    def makespan(self, borders: StageBorders) -> float:
+        """Return the makespan of stages."""
         from partitioner.methods.virtual_stages.kernel import path_ends  # loads numba
 
-        graph = self._graph(int(stage.max()) + 1)
-        length, sent, fetched = self._times(stage, graph)
+        graph = self._graph(borders.stages)
+        length, sent, fetched = self._times(borders, graph)
         end, via = np.empty(len(graph.stage)), np.empty(len(graph.stage), dtype=np.int64)
         return float(end[path_ends(graph, length, sent, fetched, end, via)])
 
@@ -61,16 +61,20 @@ class StageEstimates:
             self.graphs[stages] = pass_graph(self.schedule, *given)
         return self.graphs[stages]
 
-    def _times(self, stage: Ints, graph: PassGraph) -> tuple[Floats, Floats, Floats]:
+    def _times(self, borders: StageBorders, graph: PassGraph) -> tuple[Floats, Floats, Floats]:
         """Return how long passes occupy devices, and what others wait after and before them in addition."""
         from partitioner.methods.virtual_stages.kernel import StageNets, stage_transfers
 
-        nets, count = self.nets, graph.stages
+        nets, count, stage = self.nets, graph.stages, borders.stage
         ranks = np.array(self.schedule.ranks(count // self.chunks, self.chunks))
+        kinds = np.array(borders.kinds)[ranks]
         into, out = np.zeros((count, 2)), np.zeros((count, 2))
-        of_stages = StageNets(nets.pins.start, nets.pins.items, self.cost, nets.source, nets.made, nets.read)
+        of_stages = StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
         stage_transfers(stage, ranks, of_stages, into, out)
-        forward, backward = (_sums(stage, time, count) for time in self.problem.time[self.kind])
+        into *= self.problem.transfer_factor[kinds, None]
+        out *= self.problem.transfer_factor[kinds, None]
+        time = self.time[kinds[stage], :, np.arange(len(stage))]
+        forward, backward = (_sums(stage, each, count) for each in time.T)
         length = graph.lengths(forward, backward, self.input_share)
         sent, fetched = np.zeros((count, 3)), np.zeros((count, 3))
         if self.problem.communication == "sequential":
@@ -78,6 +82,9 @@ class StageEstimates:
         else:
             sent[:, :2], fetched[:, :2] = out, into
         return length, sent, fetched
+
+
+LONG = 1e6  # times all work together: what a supernode takes on a kind on which it may not run
 
 
 def _sums(stage: Ints, time: Floats, count: int) -> Floats:
@@ -100,6 +107,8 @@ class BordersEffort:
         The most estimates of moved borders.
     shakes, shaken
         How often borders are moved at random from a local optimum, and how many at a time.
+    exchanged
+        The share of random moves that exchange two devices of unlike kinds instead.
     """
 
     strides: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
@@ -107,9 +116,29 @@ class BordersEffort:
     estimates: int = 60_000
     shakes: int = 300
     shaken: int = 3
+    exchanged: float = 0.3
 
 
 EFFORT = BordersEffort()
+
+
+Change = tuple[int, int, int] | tuple[int, int]  # a move of borders, or an exchange of two devices
+
+
+def usual_orders(count: Ints, speed: Floats, memory: Floats, devices: int) -> list[Ints]:
+    """Return the fastest devices by their kinds: the fastest first, last, and those of the most memory first.
+
+    `count`, `speed` and `memory` have shape (kinds,); the same order is returned once.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in usual_orders(np.array([1, 2]), np.array([1.0, 2.0]), np.ones(2), 2)]
+    [[1, 1]]
+    """
+    kinds = np.repeat(np.arange(len(count)), count)
+    fast = kinds[np.argsort(-speed[kinds], kind="stable")][:devices]
+    orders = fast, fast[::-1], fast[np.argsort(-memory[fast], kind="stable")]
+    return [np.array(order) for order in dict.fromkeys(tuple(each.tolist()) for each in orders)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +151,8 @@ class StageBorders:
         Shape (n,): the supernodes, stage by stage.
     borders
         Shape (stages + 1,): where stages begin in the order, and its end.
+    kinds
+        For every device the number of its kind; empty if nobody asks for it.
 
     Examples
     --------
@@ -132,16 +163,17 @@ class StageBorders:
 
     order: Ints
     borders: Ints
+    kinds: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, stage: Ints) -> StageBorders:
+    def of(cls, stage: Ints, kinds: tuple[int, ...] = ()) -> StageBorders:
         """Return the pieces for the stage of every supernode; within a stage supernodes keep their order."""
-        return cls(np.argsort(stage, kind="stable"), np.append(0, np.cumsum(np.bincount(stage))))
+        return cls(np.argsort(stage, kind="stable"), np.append(0, np.cumsum(np.bincount(stage))), kinds)
 
     @classmethod
-    def even(cls, weight: Floats, stages: int) -> StageBorders:
-        """Return stages of even weight in the order of the supernodes, none of which is empty."""
-        return cls.of(_even(weight, stages))
+    def even(cls, weight: Floats, speed: Floats, kinds: tuple[int, ...] = ()) -> StageBorders:
+        """Return stages in the order of the supernodes, even by the speed of each; none of them is empty."""
+        return cls.of(_even(weight, speed), kinds)
 
     @property
     def stages(self) -> int:
@@ -160,8 +192,8 @@ class StageBorders:
         stage = np.zeros(len(self.order), dtype=np.int64)
         for i, (first, last) in enumerate(pairwise(self.borders.tolist())):
             own = self.order[first:last]
-            stage[own] = i * pieces + _even(weight[own], min(pieces, len(own)))
-        return StageBorders.of(np.unique(stage, return_inverse=True)[1])
+            stage[own] = i * pieces + _even(weight[own], np.ones(min(pieces, len(own))))
+        return StageBorders.of(np.unique(stage, return_inverse=True)[1], self.kinds)
 
     def moves(self) -> Iterator[tuple[int, int, int]]:
         """Yield the moves of neighbouring borders as first border, one after the last, and distance."""
@@ -177,8 +209,32 @@ class StageBorders:
         borders[first:end] += distance
         return None if (np.diff(borders) < 1).any() else replace(self, borders=borders)
 
+    def exchanges(self) -> Iterator[tuple[int, int]]:
+        """Yield the pairs of devices of unlike kinds."""
+        for one, other in combinations(range(len(self.kinds)), 2):
+            if self.kinds[one] != self.kinds[other]:
+                yield one, other
+
+    def exchanged(self, one: int, other: int) -> StageBorders:
+        """Return the same stages with the kinds of two devices exchanged."""
+        kinds = list(self.kinds)
+        kinds[one], kinds[other] = kinds[other], kinds[one]
+        return replace(self, kinds=tuple(kinds))
+
+    def changes(self) -> Iterator[Change]:
+        """Yield the moves of borders and the exchanges of devices."""
+        yield from self.moves()
+        yield from self.exchanges()
+
+    def changed(self, change: Change) -> StageBorders | None:
+        """Return the stages after a change; None if a stage would be empty."""
+        return self.moved(*change) if len(change) == 3 else self.exchanged(*change)
+
     def shaken(self, rng: np.random.Generator, count: int) -> StageBorders:
-        """Return the stages after moves of some borders at random."""
+        """Return the stages after moves of some borders at random, or an exchange of two devices."""
+        pairs = list(self.exchanges())
+        if pairs and rng.random() < EFFORT.exchanged:
+            return self.exchanged(*pairs[int(rng.integers(len(pairs)))])
         found = self
         for _ in range(count if self.stages > 1 else 0):
             first = int(rng.integers(1, self.stages))
@@ -187,11 +243,11 @@ class StageBorders:
         return found
 
 
-def _even(weight: Floats, count: int) -> Ints:
-    """Return the number of the piece of each item, for at most as many pieces as items, of even weight."""
-    total = np.concatenate(([0.0], np.cumsum(weight)))
+def _even(weight: Floats, speed: Floats) -> Ints:
+    """Return the number of the piece of each item; pieces, at most as many as items, are even by `speed`."""
+    total, count = np.concatenate(([0.0], np.cumsum(weight))), len(speed)
     steps = np.arange(1, count)
-    place = np.abs(total[:, None] - total[-1] * steps / count).argmin(axis=0)
+    place = np.abs(total[:, None] - total[-1] * (np.cumsum(speed)[:-1] / speed.sum())).argmin(axis=0)
     place = np.maximum(np.maximum.accumulate(place - steps) + steps, steps)
     place = np.minimum(place, len(weight) - count + steps)
     return np.searchsorted(place, np.arange(len(weight)), side="right")
@@ -225,8 +281,8 @@ def fitted(
     least, before = missing(borders), np.inf
     while 0 < least < before:
         before = least
-        for move in borders.moves():
-            moved = None if over() or least == 0 else borders.moved(*move)
+        for change in borders.changes():
+            moved = None if over() or least == 0 else borders.changed(change)
             lacking = np.inf if moved is None else missing(moved)
             if moved is not None and lacking < least:
                 borders, least = moved, lacking
@@ -281,17 +337,17 @@ class BorderDescent:
 
     def _descent(self, borders: StageBorders) -> Estimated:
         """Return the stages after moves of neighbouring borders, as long as one lowers the estimate."""
-        value, going = self.estimates.makespan(borders.stage), True
+        value, going = self.estimates.makespan(borders), True
         while going:
             going = False
-            for move in borders.moves():
+            for change in borders.changes():
                 if self.ended:
                     return value, borders
-                moved = borders.moved(*move)
+                moved = borders.changed(change)
                 if moved is None:
                     continue
                 self.moves += 1
-                found = self.estimates.makespan(moved.stage)
+                found = self.estimates.makespan(moved)
                 if found < value * (1 - TOLERANCE) and self.sound(moved):
                     value, borders, going = found, moved, True
         return value, borders

@@ -1,32 +1,26 @@
-"""Bounds on the makespan of pipelines with several stages on a device, for each number of devices.
+"""A bound on the makespan of pipelines with several stages on some number of devices.
 
 The linear program over the paths and the stages known so far.
 
 The search for the least makespan that no weighted path through the schedule refutes.
-
-Without it the bound is lower on 4 of 20 training workloads, by up to 12 % (scripts/ablations.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.methods.method import Settings
-from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.solvers.backends.backend import apart
-from partitioner.methods.virtual_stages.bound_arcs import StageArcs, joint_nets, stage_arcs
+from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageArcs
 from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
 from partitioner.methods.virtual_stages.bound_pairs import PairWalk
 from partitioner.methods.virtual_stages.kernel import CutNets, count_passes, path_ends
-from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
-from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
+from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.problem.arrays import Bools, Floats, Ints
-from partitioner.problem.variants import PipelineProblem
-from partitioner.workload.graph import Graph
 
 
 class PathMaster:
@@ -165,10 +159,12 @@ class PathBound:
         The times of stages.
     ranks
         Shape (stages,): the device of every stage.
-    waiting, idle
-        Shape (m, m): which stages there may be between two cuts, that wait for others and that do not.
+    dealing
+        For each device the kinds of which it may be.
     apart
-        The numbers of the stages that do not.
+        The numbers of the stages that do not wait for others.
+    open_
+        Shape (stages, m, m): which stages there may be, by their number and two cuts.
     nets
         For every device the nets that are not in the times of its stages.
     settings
@@ -182,9 +178,9 @@ class PathBound:
     graph: PassGraph
     arcs: StageArcs
     ranks: Ints
-    waiting: Bools
-    idle: Bools
+    dealing: Dealing
     apart: frozenset[int]
+    open_: Bools
     nets: list[CutNets]
     settings: Settings
     bound: float
@@ -201,10 +197,9 @@ class PathBound:
         self.paths += self.rows
 
     @property
-    def open_(self) -> Bools:
-        """Shape (stages, m, m): which stages there may be, by their number and two cuts."""
-        numbers = range(self.arcs.stages)
-        return np.stack([self.idle if number in self.apart else self.waiting for number in numbers])
+    def decided(self) -> bool:
+        """Whether every device is of one kind."""
+        return all(len(kinds) == 1 for kinds in self.dealing)
 
     @property
     def closed(self) -> bool:
@@ -325,118 +320,3 @@ class PathBound:
         """Return for each device a path with all its passes, and others before and after them."""
         own = self.ranks[None, :] == np.arange(self.ranks.max() + 1)[:, None]
         return [self._path(np.repeat(np.where(each, 1.0, EFFORT.aside)[:, None], 3, axis=1)) for each in own]
-
-
-class PathBounds:
-    """Bounds for the pipelines of a graph.
-
-    Parameters
-    ----------
-    graph
-        The graph that the problem is a contraction of.
-    problem
-        A problem with a schedule of several stages on a device, whose nets distinguish the passes.
-    kind
-        The number of the devices' kind.
-    input_share
-        The fraction of a backward pass that its first half takes.
-    settings
-        Say when the runs must end.
-    """
-
-    def __init__(
-        self, graph: Graph, problem: PipelineProblem, kind: int, input_share: float, settings: Settings
-    ) -> None:
-        self.problem, self.settings, self.input_share = problem, settings, input_share
-        self.costs = CutCosts(problem, kind, cuts_of(problem, settings))
-        self.spine = spine_of(graph, problem)
-        self.bound = 0.0
-
-    def stage(self, borders: Ints) -> Ints:
-        """Return the stage of every supernode, shape (n,), by the cuts at the borders of stages."""
-        inside = self.costs.cuts.member[borders[1:-1]]
-        return np.asarray((~inside).sum(axis=0))
-
-    def narrow(self, known: Mapping[int, float], value: float) -> Iterator[Ints]:
-        """Raise known lower bounds, by the number of devices in use, towards a makespan.
-
-        A bound holds for pipelines whose stages all wait for one another, and for those in which some do not:
-        each choice of these stages has a bound of its own. The least of all is :attr:`bound`. It stays as it
-        is where nothing is known: cuts, passes or choices are too many, or the backward pass has no single
-        direction.
-
-        Yields
-        ------
-        array of int
-            Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
-        """
-        counts = [devices for devices, bound in known.items() if bound < value]
-        together = max(1, EFFORT.cells // len(self.costs.cuts) ** 2)
-        self.bound, found = min(known.values()), value
-        for first in range(0, len(counts), together):
-            group = {devices: known[devices] for devices in counts[first : first + together]}
-            low = yield from self._narrowed(group, value)
-            found = min(found, low)
-        self.bound = max(self.bound, found)
-
-    def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[Ints, None, float]:
-        """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
-        limit, searches, least = value, list[PathBound](), value
-        for devices, bound in known.items():
-            before = len(searches)
-            for search in self._searches(devices, bound, value):
-                if self.settings.expired:
-                    return min(known.values())
-                yield from search.begin(limit)
-                limit = min(limit, search.bound)
-                searches.append(search)
-            if before == len(searches):
-                least = min(least, bound)
-        for _ in range(EFFORT.halved if searches else 0):
-            search = min(searches, key=lambda each: each.bound)
-            if self.settings.expired or search.bound >= least:
-                break
-            far = sum(each.walked for each in searches) > EFFORT.walked
-            if search.closed and (far or not search.go_on(value)):
-                break
-            yield from search.halve()
-        return min([least, *(search.bound for search in searches)])
-
-    def _searches(self, devices: int, bound: float, value: float) -> Iterator[PathBound]:
-        """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
-        schedule, chunks = schedule_of(self.problem)
-        batch, spine, costs = self.problem.pipeline.microbatches or 1, self.spine, self.costs
-        many = 3 * batch * devices * chunks > EFFORT.passes
-        if many or not costs.cuts.complete or spine is None or not spine.trains or not spine.returns:
-            return
-        model = VirtualModel(costs, schedule, devices, chunks)
-        arcs = stage_arcs(model, self.input_share, pass_graph(schedule, devices, chunks, batch).halves)
-        nets, bound = joint_nets(model), min(bound, value)
-        held = costs.cuts.member @ spine.on.astype(np.int64)
-        waiting = costs.allowed & (held[None, :] > held[:, None])
-        idle = costs.allowed & ~waiting
-        for alone in _choices(waiting, idle, model.stages):
-            graph = pass_graph(schedule, devices, chunks, batch, alone)
-            shared = waiting, idle, alone, nets, self.settings
-            yield PathBound(graph, arcs, model.ranks, *shared, bound, value)
-
-
-def _choices(waiting: Bools, idle: Bools, stages: int) -> list[frozenset[int]]:
-    """Return the sets of stages that can be idle ones while all others are waiting ones, the empty set first.
-
-    There is none if they are too many. `waiting` and `idle` have shape (m, m).
-    """
-    found: list[tuple[frozenset[int], Bools]] = [(frozenset(), np.eye(len(idle), dtype=bool)[0])]
-    for stage in range(stages):
-        steps = [(apart, _after(at, waiting)) for apart, at in found]
-        steps += [(apart | {stage}, _after(at, idle)) for apart, at in found]
-        found = [(apart, at) for apart, at in steps if at.any()]
-        if len(found) > EFFORT.choices:
-            return []
-    possible = [apart for apart, at in found if at[-1]]
-    return sorted(possible, key=lambda apart: (len(apart), *sorted(apart)))
-
-
-def _after(at: Bools, arcs: Bools) -> Bools:
-    """Return the cuts, shape (m,), at which stages end that begin at some cuts."""
-    return np.asarray(arcs[at].any(axis=0))

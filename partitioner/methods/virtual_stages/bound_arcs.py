@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from partitioner.methods.virtual_stages.cut_costs import CutCosts
 from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 SEQUENTIAL = "sequential"
+Kinds = tuple[int, ...]  # positions of costs
+Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,24 +25,21 @@ class StageArcs:
     Parameters
     ----------
     times
-        Shape (3, m, m): the least times of the forward pass, and of the backward pass or its two halves;
-        infinity where there is no stage. Transfers that occupy the device are included.
-    bare
-        The same without transfers.
-    inner
-        Stages that may send tensors to a neighbour on the same device, whose times are `bare`.
-    stages
-        How many stages there are.
+        For every stage by its number, shape (3, m, m): the least times of the forward pass, and of the
+        backward pass or its two halves; infinity where there is no stage. Transfers that occupy the device
+        are included, but for stages that may send tensors to a neighbour on the same device.
     """
 
-    times: Floats
-    bare: Floats
-    inner: tuple[int, ...]
-    stages: int
+    times: Sequence[Floats]
+
+    @property
+    def stages(self) -> int:
+        """How many stages there are."""
+        return len(self.times)
 
     def of(self, stage: int) -> Floats:
         """Return the times of a stage by its number, shape (3, m, m)."""
-        return self.bare if stage in self.inner else self.times
+        return self.times[stage]
 
     def stage_times(self, borders: Ints) -> Floats:
         """Return the times of the passes of stages between cuts, shape (stages, 3)."""
@@ -98,8 +99,9 @@ def _unit(count: int, place: int) -> Floats:
     return found
 
 
-def stage_arcs(model: VirtualModel, input_share: float, halves: bool) -> StageArcs:
-    """Return the least times of the passes of stages, without tensors that stages of a device may share.
+@dataclass(eq=False)
+class StageTimes:
+    """The least times of the passes of stages by the kind of their device, without tensors that it may share.
 
     Parameters
     ----------
@@ -110,23 +112,47 @@ def stage_arcs(model: VirtualModel, input_share: float, halves: bool) -> StageAr
     halves
         Whether backward passes are in halves.
     """
-    costs, problem = model.costs, model.costs.problem
-    forward, backward = (costs.cuts.sums(problem.time[costs.kind, w]) for w in (0, 1))
-    share = input_share if halves else 1.0
-    bare = np.stack((forward, backward * share, backward * (1 - share)))
-    bare = np.where(costs.cuts.nested, bare, np.inf)
-    times = bare
-    if problem.communication == SEQUENTIAL:
-        times = bare.copy()
-        times[:2] += _transfers(model)
-    inner = (model.devices - 1, model.devices) if model.schedule.vee else ()
-    return StageArcs(times, bare, inner, model.stages)
+
+    model: VirtualModel
+    input_share: float
+    halves: bool
+
+    def __post_init__(self) -> None:
+        self.known: dict[tuple[Kinds, bool], Floats] = {}
+
+    def arcs(self, dealing: Dealing) -> StageArcs:
+        """Return the times of all stages where each device is of one of some kinds."""
+        model = self.model
+        inner = (model.devices - 1, model.devices) if model.schedule.vee else ()
+        ranks = model.ranks.tolist()
+        return StageArcs([self._least(dealing[rank], stage in inner) for stage, rank in enumerate(ranks)])
+
+    def _least(self, kinds: Kinds, bare: bool) -> Floats:
+        """Return the least times on one of some kinds, shape (3, m, m), with or without transfers."""
+        if (kinds, bare) not in self.known:
+            if len(kinds) == 1:
+                found = self._of(self.model.costs[kinds[0]], bare)
+            else:
+                found = np.asarray(np.min([self._least((place,), bare) for place in kinds], axis=0))
+            self.known[kinds, bare] = found
+        return self.known[kinds, bare]
+
+    def _of(self, costs: CutCosts, bare: bool) -> Floats:
+        problem = costs.problem
+        time = np.where(problem.allowed[costs.kind], problem.time[costs.kind], 0.0)
+        forward, backward = (costs.cuts.sums(time[w]) for w in (0, 1))
+        share = self.input_share if self.halves else 1.0
+        found = np.stack((forward, backward * share, backward * (1 - share)))
+        found = np.where(costs.possible, found, np.inf)
+        if not bare and problem.communication == SEQUENTIAL:
+            found[:2] += _transfers(costs, ~self.model.shared)
+        return found
 
 
-def _transfers(model: VirtualModel) -> Floats:
-    """Return the transfers of both passes of the stages between two cuts, shape (2, m, m)."""
-    costs, nets, which = model.costs, model.costs.problem.nets, ~model.shared
-    owner, member = nets.pins.owners(), costs.cuts.member
+def _transfers(costs: CutCosts, which: Bools) -> Floats:
+    """Return the transfers of some nets in both passes of the stages between two cuts, shape (2, m, m)."""
+    nets, member = costs.problem.nets, costs.cuts.member
+    owner = nets.pins.owners()
     reads = (nets.read == 0) & (nets.pins.items != nets.source[owner])
     readers = np.zeros((costs.problem.n, len(nets.cost)))
     readers[nets.pins.items[reads], owner[reads]] = 1.0
@@ -136,12 +162,13 @@ def _transfers(model: VirtualModel) -> Floats:
     return found
 
 
-def joint_nets(model: VirtualModel) -> list[CutNets]:
+def joint_nets(model: VirtualModel, dealing: Dealing) -> list[CutNets]:
     """Return for each device the nets that are not in the times of its stages; none if they cost no time."""
-    sequential = model.costs.problem.communication == SEQUENTIAL
-    every, none = np.full_like(model.shared, sequential), np.zeros_like(model.shared)
-    shared = model.costs.nets(model.shared if sequential else none)
-    found = [shared] * model.devices
-    if model.schedule.vee:
-        found[-1] = model.costs.nets(every)
+    problem, found = model.problem, list[CutNets]()
+    factor = [problem.transfer_factor[costs.kind] for costs in model.costs]
+    for rank, kinds in enumerate(dealing):
+        costs = model.costs[min(kinds, key=lambda place: factor[place])]
+        last = model.schedule.vee and rank == model.devices - 1
+        which = np.ones_like(model.shared) if last else model.shared
+        found.append(costs.nets(which & (problem.communication == SEQUENTIAL)))
     return found

@@ -1,7 +1,8 @@
-"""The loads and the memory of stages between cuts, for given devices and chunks."""
+"""Pipelines of some devices with several stages each: loads, memory and rules."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,14 +10,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.dp.lattice import ideal_lattice
-from partitioner.methods.loads import joint_terms, part_loads
-from partitioner.methods.method import Part, Settings
-from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
+from partitioner.methods.loads import part_loads
+from partitioner.methods.method import Part
+from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageCuts
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VIRTUAL, VirtualSchedule
+
+
+class DealtStages(NamedTuple):
+    """Stages between cuts, dealt to devices.
+
+    Parameters
+    ----------
+    borders
+        Shape (stages + 1,): the cuts between the stages.
+    kinds
+        Shape (devices,): for each device the position of its costs in :attr:`VirtualModel.costs`.
+    """
+
+    borders: Ints
+    kinds: Ints
 
 
 class StagesFound(NamedTuple):
@@ -24,200 +39,50 @@ class StagesFound(NamedTuple):
 
     Parameters
     ----------
-    borders
-        Shape (stages + 1,): the cuts between the stages; None if there are none below the limit.
+    stages
+        The stages; None if there are none below the limit.
     bound
         A lower bound on the largest load of all stages between these cuts; 0 if none is proven.
     complete
         Whether the search was not cut short, so that `bound` is proven.
     """
 
-    borders: Ints | None
+    stages: DealtStages | None
     bound: float
     complete: bool
 
 
-MOST_CUTS = 600
-COVERS_PER_CUT = 64
-
-
-@dataclass(frozen=True, eq=False)
-class StageCuts:
-    """`m` sets of supernodes, smallest first, of which none leads to one outside; a stage lies between two.
-
-    Parameters
-    ----------
-    member
-        Shape (m, n): the supernodes before each cut.
-    complete
-        Whether these are all such sets.
-    """
-
-    member: Bools
-    complete: bool
-
-    def __len__(self) -> int:
-        return len(self.member)
-
-    @cached_property
-    def size(self) -> Ints:
-        """Shape (m,): how many supernodes are before each cut."""
-        return np.asarray(self.member.sum(axis=1))
-
-    @cached_property
-    def nested(self) -> Bools:
-        """Shape (m, m): whether the second cut comes after the first."""
-        shared = self.member.astype(np.float64) @ self.member.T.astype(np.float64)
-        return np.asarray((shared == self.size[:, None]) & (self.size[:, None] < self.size[None, :]))
-
-    def sums(self, amount: Floats) -> Floats:
-        """Return the sum of an amount over the supernodes between two cuts, shape (m, m); `amount`: (n,)."""
-        total = self.member @ amount
-        return np.asarray(total[None, :] - total[:, None])
-
-    def stage(self, first: int, last: int) -> Ints:
-        """Return the supernodes between two cuts."""
-        return np.flatnonzero(self.member[last] & ~self.member[first])
-
-
-def cuts_of(problem: PipelineProblem, settings: Settings) -> StageCuts:
-    """Return all ideals if there are at most `MOST_CUTS`, else the prefixes of the topological order."""
-    limit = min(MOST_CUTS, settings.memory_budget // 2**16)
-    lattice = ideal_lattice(problem, limit + 1, COVERS_PER_CUT * MOST_CUTS, lambda: settings.expired)
-    if lattice is None or lattice.size > limit:
-        return StageCuts(np.tri(problem.n + 1, problem.n, -1, dtype=bool), complete=False)
-    member = np.zeros((lattice.size, problem.n), dtype=bool)
-    for i in range(1, lattice.size):  # a subset comes before its supersets
-        member[i] = member[lattice.parent[i]]
-        member[i, lattice.added[i]] = True
-    return StageCuts(member, complete=True)
-
-
-@dataclass(frozen=True, eq=False)
-class CutCosts:
-    """What a stage between two cuts costs on a device of its own; each array has shape (m, m).
-
-    Parameters
-    ----------
-    problem, kind, cuts
-        The problem, the kind of all devices, and the cuts.
-    """
-
-    problem: PipelineProblem
-    kind: int
-    cuts: StageCuts
-
-    @cached_property
-    def busy(self) -> Floats:
-        """The processing time; infinity where there is no stage."""
-        found = self.cuts.sums(self.problem.work()[self.kind])
-        return np.where(self.cuts.nested, found, np.inf)
-
-    @cached_property
-    def allowed(self) -> Bools:
-        """Whether the limits of the user allow a stage between two cuts."""
-        limits, pipeline, cuts = self.problem.limits, self.problem.pipeline, self.cuts
-        found = cuts.nested & _within(cuts.sums(pipeline.nodes.astype(float)), limits.nodes)
-        if limits.neighbours:  # no edge may lead over the stage
-            near = np.zeros((self.problem.n, self.problem.n))
-            near[pipeline.adjacent.owners(), pipeline.adjacent.items] = 1.0
-            found &= (cuts.member @ near > 0).astype(float) @ (~cuts.member).T.astype(float) == 0
-        if limits.layers != type(limits)().layers:
-            layers = np.zeros((self.problem.n, int(pipeline.layers.items.max(initial=-1)) + 1))
-            layers[pipeline.layers.owners(), pipeline.layers.items] = 1.0
-            count = sum((cuts.sums(layer) > 0).astype(float) for layer in layers.T)
-            found &= _within(np.asarray(count), limits.layers)
-        return np.asarray(found)
-
-    @cached_property
-    def alone(self) -> Floats:
-        """The terms of the loads with all nets, as :meth:`terms` returns them."""
-        return self.terms(np.ones(len(self.problem.nets.cost), dtype=bool))
-
-    def terms(self, nets: Bools) -> Floats:
-        """Return the terms of the loads of stages with these nets, shape (terms, m, m).
-
-        The load of a device is the largest term, each summed over its stages. Terms are infinite where there
-        is no stage.
-        """
-        into, out = self._transfers(nets)
-        parts = joint_terms(self.problem.communication, [self.busy], [into], [out])
-        found = np.stack([np.sum(part, axis=0) for part in parts])
-        return np.where(self.cuts.nested, found, np.inf)
-
-    def _transfers(self, nets: Bools) -> tuple[Floats, Floats]:
-        of_nets, found = self.nets(nets), np.zeros((2, len(self.cuts), len(self.cuts)))
-        sent_last = np.ones(len(of_nets.cost), dtype=np.int64)
-        cut_transfers(self.cuts.nested, of_nets, of_nets.held, sent_last, found)
-        return found[0], found[1]
-
-    def nets(self, which: Bools) -> CutNets:
-        """Return some nets, seen from all cuts."""
-        found, member = self.problem.nets, self.cuts.member
-        pins = np.zeros((self.problem.n, len(found.cost)))
-        pins[found.pins.items, found.pins.owners()] = 1.0
-        held = np.ascontiguousarray((member @ pins[:, which]).astype(np.int64))
-        sent = np.ascontiguousarray(member[:, found.source[which]].astype(np.int64))
-        cost = found.cost[which] * self.problem.transfer_factor[self.kind]
-        return CutNets(held, sent, np.diff(found.pins.start)[which], cost)
-
-    def shared_over(self, gap: int) -> Bools:
-        """Return which nets two stages can share that have `gap` stages between them, shape (nets,).
-
-        They can if at least `gap` supernodes fit between two pins.
-        """
-        cuts, pins = self.cuts, self.problem.nets.pins
-        below = np.where(cuts.member, cuts.size[:, None], self.problem.n).min(axis=0)
-        above = np.where(cuts.member, 0, cuts.size[:, None]).max(axis=0)
-        found = np.zeros(len(self.problem.nets.cost), dtype=bool)
-        for e, row in enumerate(pins.lists()):
-            between = above[row][None, :] - below[row][:, None]
-            np.fill_diagonal(between, -1)
-            found[e] = len(row) > 1 and between.max() >= gap
-        return found
-
-    @cached_property
-    def once(self) -> Floats:
-        """The memory that does not depend on the samples in flight, without workspace."""
-        return self.cuts.sums(self.problem.size + self.problem.pipeline.parameters)
-
-    @cached_property
-    def kept(self) -> Floats:
-        """The activations of one sample."""
-        return self.cuts.sums(self.problem.pipeline.activations)
-
-    @cached_property
-    def workspace(self) -> Floats:
-        """The largest workspace of a supernode."""
-        workspace, found = self.problem.pipeline.workspace, np.zeros((len(self.cuts), len(self.cuts)))
-        for amount in np.unique(workspace[workspace > 0]).tolist():  # ascending, so that the largest stays
-            within = self.cuts.sums((workspace == amount).astype(float)) > 0
-            found[within & self.cuts.nested] = amount
-        return found
-
-
-def _within(count: Floats, limits: tuple[int, int]) -> Bools:
-    return np.asarray((count >= limits[0]) & (count <= limits[1]))
+Used = tuple[int, ...]  # devices of each kind of the problem
 
 
 @dataclass(frozen=True, eq=False)
 class VirtualModel:
-    """Pipelines of `devices` devices with `chunks` stages each.
+    """Pipelines of `devices` devices, of any kinds and in any order, with `chunks` stages each.
 
     Parameters
     ----------
     costs
-        The costs of stages.
+        The costs of stages on each of K kinds.
     schedule
         Where stages are, and how many samples are in flight.
     devices, chunks
         How many devices there are, and stages on each.
     """
 
-    costs: CutCosts
+    costs: Sequence[CutCosts]
     schedule: VirtualSchedule
     devices: int
     chunks: int
+
+    @property
+    def problem(self) -> PipelineProblem:
+        """The problem."""
+        return self.costs[0].problem
+
+    @property
+    def cuts(self) -> StageCuts:
+        """The cuts."""
+        return self.costs[0].cuts
 
     @property
     def stages(self) -> int:
@@ -230,12 +95,58 @@ class VirtualModel:
         return np.array(self.schedule.ranks(self.devices, self.chunks))
 
     @cached_property
+    def weight(self) -> Floats:
+        """Shape (K,): the speed of each kind, 1 for the fastest one.
+
+        The mean of the loads with these weights is a bound on the largest load, as with any other weights.
+        """
+        common = self.problem.allowed[[costs.kind for costs in self.costs]].all(axis=0)
+        total = np.array([costs.work[common].sum() for costs in self.costs])
+        return total.min() / total if total.min() > 0 else np.ones(len(total))
+
+    @cached_property
+    def pool(self) -> Floats:
+        """Shape (devices that there are,): their weights, the largest first."""
+        best = dict[int, float]()
+        for costs, weight in zip(self.costs, self.weight.tolist(), strict=True):
+            best[costs.kind] = max(best.get(costs.kind, 0.0), weight)
+        counts = [int(self.problem.count[kind]) for kind in best]
+        return -np.sort(-np.repeat(list(best.values()), counts))
+
+    def room(self, devices: int) -> float:
+        """Return the most weight that some devices have together."""
+        return float(self.pool[:devices].sum())
+
+    def with_one(self, used: Used, place: int) -> Used | None:
+        """Return the devices that are used after one more of a kind; None if there is no more."""
+        kind = self.costs[place].kind
+        if used[kind] >= self.problem.count[kind]:
+            return None
+        return (*used[:kind], used[kind] + 1, *used[kind + 1 :])
+
+    @property
+    def none_used(self) -> Used:
+        """No device of any kind."""
+        return (0,) * len(self.problem.count)
+
+    @cached_property
+    def least_work(self) -> Floats:
+        """Shape (m, m): the least processing between two cuts, each supernode's times its kind's weight."""
+        each = [
+            np.where(costs.problem.allowed[costs.kind], weight * costs.work, np.inf)
+            for costs, weight in zip(self.costs, self.weight, strict=True)
+        ]
+        least = np.min(each, axis=0)
+        between = self.cuts.sums(np.where(np.isfinite(least), least, 0.0))
+        return np.where(self.cuts.nested | np.eye(len(self.cuts), dtype=bool), between, np.inf)
+
+    @cached_property
     def shared(self) -> Bools:
         """Shape (nets,): the nets that two stages of a device may share, so that loads do not add up.
 
         The two stages of the last device of a V are next to one another; they count as one there.
         """
-        return self.costs.shared_over(2 if self.schedule.vee else self.devices - 1)
+        return self.costs[0].shared_over(2 if self.schedule.vee else self.devices - 1)
 
     @cached_property
     def adds_up(self) -> bool:
@@ -243,85 +154,100 @@ class VirtualModel:
         return not self.shared.any() or self.chunks == 1
 
     @cached_property
-    def low(self) -> Floats:
-        """The terms of loads without the nets that stages may share; sums of them are lower bounds.
+    def low(self) -> list[Floats]:
+        """By kind the terms of loads without the nets that stages may share; sums of them are lower bounds.
 
         They are infinite where the user's limits allow no stage.
         """
-        costs = self.costs
-        found = costs.alone if self.adds_up else costs.terms(~self.shared)
-        return np.where(costs.allowed, found, np.inf)
+        terms = [each.alone if self.adds_up else each.terms(~self.shared) for each in self.costs]
+        return [np.where(each.allowed, low, np.inf) for each, low in zip(self.costs, terms, strict=True)]
 
-    def quick_loads(self, borders: Ints) -> Floats:
+    @cached_property
+    def least(self) -> Floats:
+        """Shape (terms, m, m): the least of :attr:`low` times the kind's weight."""
+        return np.asarray(np.min([w * low for w, low in zip(self.weight, self.low, strict=True)], axis=0))
+
+    @cached_property
+    def alone(self) -> Floats:
+        """Shape (K, terms, m, m): the terms of loads with all nets."""
+        return np.stack([costs.alone for costs in self.costs])
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """Shape (m, m): whether the limits of the user allow a stage between two cuts on some kind."""
+        return np.asarray(np.any([costs.allowed for costs in self.costs], axis=0))
+
+    def quick_loads(self, stages: DealtStages) -> Floats:
         """Return the loads of the devices, shape (devices,), as if stages shared no tensor."""
-        terms = self.costs.alone[:, borders[:-1], borders[1:]].T
+        borders, kinds = stages
+        terms = self.alone[kinds[self.ranks], :, borders[:-1], borders[1:]]
         found = np.zeros((self.devices, terms.shape[1]))
         np.add.at(found, self.ranks, terms)
         if self.schedule.vee:
-            found[-1] = self.costs.alone[:, borders[self.devices - 1], borders[self.devices + 1]]
+            found[-1] = self.alone[kinds[-1], :, borders[self.devices - 1], borders[self.devices + 1]]
         loads: Floats = found.max(axis=1)
         return loads
 
     def samples(self, rank: int) -> Ints:
         """Return the combinations of samples in flight on a device, shape (combinations, chunks)."""
-        batch = self.costs.problem.pipeline.microbatches
+        batch = self.problem.pipeline.microbatches
         assert batch is not None
         return np.array(samples_by_chunk(self.schedule.name, rank, self.devices, self.chunks, batch))
 
     @cached_property
-    def limit(self) -> float:
-        """The memory of a device."""
-        return float(self.costs.problem.memory[self.costs.kind])
-
-    @cached_property
     def scarce(self) -> bool:
         """Whether memory may not suffice for some stages."""
-        costs = self.costs
         most = max(int(self.samples(rank).max()) for rank in range(self.devices))
-        everything = costs.once[0, -1] + most * costs.kept[0, -1] + costs.workspace.max(initial=0.0)
-        return bool(everything > self.limit)
+        return any(
+            costs.once[0, -1] + most * costs.kept[0, -1] + costs.workspace.max(initial=0.0) > costs.memory
+            for costs in self.costs
+        )
 
-    def parts(self, borders: Ints) -> list[Part]:
-        """Return the stages between cuts, shape (stages + 1,), as parts on their devices."""
-        stages = [self.costs.cuts.stage(a, b) for a, b in pairwise(borders.tolist())]
-        ranks = self.ranks.tolist()
+    def parts(self, stages: DealtStages) -> list[Part]:
+        """Return stages as parts on their devices."""
+        each = [self.cuts.stage(a, b) for a, b in pairwise(stages.borders.tolist())]
+        kinds = [self.costs[place].kind for place in stages.kinds.tolist()]
+        index = [kinds[:rank].count(kind) for rank, kind in enumerate(kinds)]
         return [
-            Part(self.costs.kind, nodes, devices=(rank,)) for nodes, rank in zip(stages, ranks, strict=True)
+            Part(kinds[rank], nodes, devices=(index[rank],))
+            for nodes, rank in zip(each, self.ranks.tolist(), strict=True)
         ]
 
-    def loads(self, borders: Ints) -> Floats:
+    def loads(self, stages: DealtStages) -> Floats:
         """Return the load of every device, shape (devices,)."""
-        parts = self.parts(borders)
+        parts = self.parts(stages)
+        own = [np.flatnonzero(self.ranks == rank) for rank in range(self.devices)]
         joined = [
-            Part(self.costs.kind, np.concatenate([part.nodes for part in parts if part.devices == (rank,)]))
-            for rank in range(self.devices)
+            Part(parts[rank].kind, np.concatenate([parts[i].nodes for i in each]))
+            for rank, each in enumerate(own)
         ]
-        loads: Floats = part_loads(self.costs.problem, joined)[0]
+        loads: Floats = part_loads(self.problem, joined)[0]
         return loads
 
-    def feasible(self, borders: Ints) -> bool:
+    def feasible(self, stages: DealtStages) -> bool:
         """Whether stages are allowed and the memory of every device suffices."""
-        first, last = borders[:-1], borders[1:]
-        if not self.costs.allowed[first, last].all():
+        pairs = zip(stages.kinds[self.ranks].tolist(), pairwise(stages.borders.tolist()), strict=True)
+        if not all(self.costs[place].allowed[pair] for place, pair in pairs):
             return False
-        return not self.scarce or all(self.fits(rank, borders) for rank in range(self.devices))
+        return not self.scarce or all(self.fits(rank, stages) for rank in range(self.devices))
 
-    def fits(self, rank: int, borders: Ints) -> bool:
+    def fits(self, rank: int, stages: DealtStages) -> bool:
         """Whether the memory of a device suffices for its stages."""
-        return self.memory(rank, borders) <= self.limit
+        return self._lacking(rank, stages) <= 0
 
-    def memory(self, rank: int, borders: Ints) -> float:
-        """Return the memory that a device holds."""
-        own = np.flatnonzero(self.ranks == rank)
-        pairs = borders[own], borders[own + 1]
-        held = (self.samples(rank) @ self.costs.kept[pairs]).max()
-        return float(self.costs.once[pairs].sum() + held + self.costs.workspace[pairs].max())
+    def _lacking(self, rank: int, stages: DealtStages) -> float:
+        """Return by how much a device exceeds its memory; negative if it has more than it needs."""
+        own, costs = np.flatnonzero(self.ranks == rank), self.costs[int(stages.kinds[rank])]
+        pairs = stages.borders[own], stages.borders[own + 1]
+        held = (self.samples(rank) @ costs.kept[pairs]).max()
+        memory = float(costs.once[pairs].sum() + held + costs.workspace[pairs].max())
+        return memory - costs.memory
 
-    def excess(self, borders: Ints) -> float:
+    def excess(self, stages: DealtStages) -> float:
         """Return by how much devices exceed their memory, all together."""
         if not self.scarce:
             return 0.0
-        return sum(max(0.0, self.memory(rank, borders) - self.limit) for rank in range(self.devices))
+        return sum(max(0.0, self._lacking(rank, stages)) for rank in range(self.devices))
 
 
 def schedule_of(problem: PipelineProblem) -> tuple[VirtualSchedule, int]:

@@ -4,39 +4,45 @@ Where stages go round the devices, device i has stages i and p + i: for a given 
 p, both rounds are walked at once, and what devices 0 to i hold is known by one cut in either round. In a V
 device i has stages i and 2 p - 1 - i: both ends are walked at once, and the last device takes what is left.
 
+With devices of unlike kinds a table of such pairs is kept for every number of devices of each kind so far.
+
 Without it 18 of 24 plans with two stages on a device are worse or no longer proven (scripts/ablations.py).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from partitioner.methods.method import Settings
+from partitioner.methods.virtual_stages.cut_costs import CutCosts
 from partitioner.methods.virtual_stages.kernel import JointLimits, PairedStages, next_device
-from partitioner.methods.virtual_stages.model import StagesFound, VirtualModel
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.methods.virtual_stages.model import DealtStages, StagesFound, Used, VirtualModel
+from partitioner.problem.arrays import Bools, Floats, Ints
 
 
-def end_of(model: VirtualModel, rank: int, place: int, backwards: bool) -> PairedStages:
+def end_of(model: VirtualModel, costs: CutCosts, low: Floats, samples: Ints, backwards: bool) -> PairedStages:
     """Return the stages that a device may take, each of which its memory holds alone.
 
     Parameters
     ----------
     model
         The devices and stages.
-    rank, place
-        The number of the device, and which of its two stages is meant.
+    costs, low
+        The costs of the device's kind, and their terms in :attr:`VirtualModel.low`.
+    samples
+        The samples in flight on the stage, in all combinations.
     backwards
         Whether the devices take their stages from the end.
     """
-    costs = model.costs
-    arrays = model.low, costs.busy, costs.once, costs.kept, costs.workspace
+    arrays = low, costs.busy, costs.once, costs.kept, costs.workspace
     if backwards:
         arrays = tuple(np.ascontiguousarray(np.swapaxes(each, -1, -2)) for each in arrays)  # type: ignore[assignment]
     low, busy, once, kept, workspace = arrays
     may = np.isfinite(low).all(axis=0)
     if model.scarce:
-        may &= once + kept * model.samples(rank)[:, place].max() + workspace <= model.limit
+        may &= once + kept * samples.max() + workspace <= costs.memory
     count = may.sum(axis=1)
     order = np.argsort(np.where(may, busy, np.inf), axis=1, kind="stable")
     items = np.concatenate([row[:n] for row, n in zip(order, count.tolist(), strict=True)])
@@ -45,105 +51,164 @@ def end_of(model: VirtualModel, rank: int, place: int, backwards: bool) -> Paire
 
 
 Pair = tuple[int, int]
+BYTES_A_PAIR = 24
+
+
+class PairPlans(NamedTuple):
+    """Plans for the first devices, by the cuts reached; each array has shape (m, m).
+
+    Parameters
+    ----------
+    value
+        The least largest load so far; infinity if there is no plan.
+    parent, kind
+        The pair of cuts before the last device, and the position of its costs.
+    """
+
+    value: Floats
+    parent: Ints
+    kind: Ints
+
+    @classmethod
+    def none(cls, count: int) -> PairPlans:
+        """Return the arrays for no plan."""
+        shape = count, count
+        return cls(np.full(shape, np.inf), np.full(shape, -1, dtype=np.int64), np.zeros(shape, np.int64))
+
+
+Layer = dict[Used, PairPlans]  # by the number of devices of every kind so far
 
 
 class PairSearch:
-    """A search for stages whose largest load is below a limit."""
+    """A search for stages whose largest load is below a limit; devices of unlike kinds come in any order."""
 
     def __init__(self, model: VirtualModel, limit: float, settings: Settings) -> None:
         self.model, self.limit, self.settings = model, limit, settings
         self.steps = 0
-        self.ends: dict[int, tuple[PairedStages, PairedStages]] = {}
+        self.ends: dict[Pair, tuple[PairedStages, PairedStages]] = {}
+        self.joint = [costs.nets(model.shared) for costs in model.costs]
 
     @property
     def over(self) -> bool:
         """Whether the search is to be cut short."""
         return self.settings.expired or self.steps > self.settings.step_limit
 
+    @property
+    def fits(self) -> bool:
+        """Whether the tables fit in the memory budget."""
+        kinds = sorted({costs.kind for costs in self.model.costs})
+        states = np.prod(np.minimum(self.model.problem.count[kinds], self.model.devices) + 1.0)
+        return bool(states * len(self.model.cuts) ** 2 * BYTES_A_PAIR <= self.settings.memory_budget)
+
     def run(self) -> StagesFound:
         """Return stages of the least largest load below the limit."""
+        if not self.fits:
+            return StagesFound(None, 0.0, complete=False)
         return self._vee() if self.model.schedule.vee else self._rounds()
 
     def _rounds(self) -> StagesFound:
-        model, costs, best = self.model, self.model.costs, StagesFound(None, self.limit, complete=True)
-        last = len(costs.cuts) - 1
-        processing = np.where(np.eye(last + 1, dtype=bool), 0.0, costs.busy)
-        for middle in np.flatnonzero(np.isfinite(processing[0]) & np.isfinite(processing[:, last])).tolist():
-            rest = processing[:, middle, None] + processing[None, :, last]
-            value, parents = self._walk((0, middle), rest, model.devices)
+        model, work, best = self.model, self.model.least_work, StagesFound(None, self.limit, complete=True)
+        last = len(model.cuts) - 1
+        for middle in np.flatnonzero(model.cuts.nested[0] & model.cuts.nested[:, last]).tolist():
+            rest = work[:, middle, None] + work[None, :, last]
+            layers = self._walk((0, middle), rest, model.devices)
             if self.over:
-                return StagesFound(best.borders, 0.0, complete=False)
-            if value[middle, last] < self.limit:
-                self.limit = float(value[middle, last])
-                one, other = _paths(parents, (middle, last))
-                best = StagesFound(np.array([*one, *other[1:]]), self.limit, complete=True)
+                return StagesFound(best.stages, 0.0, complete=False)
+            for used, reached in layers[-1].items():
+                value = float(reached.value[middle, last])
+                if value < self.limit:
+                    self.limit = value
+                    one, other, kinds = self._paths(layers, used, (middle, last))
+                    stages = DealtStages(np.array([*one, *other[1:]]), np.array(kinds))
+                    best = StagesFound(stages, value, complete=True)
         return best
 
     def _vee(self) -> StagesFound:
-        model, last = self.model, len(self.model.costs.cuts) - 1
-        value, parents = self._walk((0, last), model.costs.busy, model.devices - 1)
+        model, best = self.model, StagesFound(None, self.limit, complete=True)
+        last = len(model.cuts) - 1
+        layers = self._walk((0, last), model.least_work, model.devices - 1)
         if self.over:
             return StagesFound(None, 0.0, complete=False)
-        final = self._middles(value)
-        best = divmod(int(np.argmin(final)), last + 1)
-        if not final[best] < self.limit:
-            return StagesFound(None, self.limit, complete=True)
-        front, back = _paths(parents, best)
-        borders = [*front, middle_of(model, *best), *back[::-1]]
-        return StagesFound(np.array(borders), float(final[best]), complete=True)
+        for used, reached in layers[-1].items():
+            for place in range(len(model.costs)):
+                if model.with_one(used, place) is None:
+                    continue
+                final = self._middles(reached.value, place)
+                pair = divmod(int(np.argmin(final)), last + 1)
+                if final[pair] < self.limit:
+                    self.limit = float(final[pair])
+                    front, back, kinds = self._paths(layers, used, pair)
+                    borders = [*front, middle_of(model, place, *pair), *back[::-1]]
+                    stages = DealtStages(np.array(borders), np.array([*kinds, place]))
+                    best = StagesFound(stages, self.limit, complete=True)
+        return best
 
-    def _walk(self, start: Pair, rest: Floats, devices: int) -> tuple[Floats, list[Ints]]:
-        """Return the values of pairs of cuts after a number of devices, and the pairs before each device."""
-        model, parents = self.model, list[Ints]()
-        value = np.full(rest.shape, np.inf)
-        value[start] = 0.0
-        room, nets = model.limit if model.scarce else np.inf, model.costs.nets(model.shared)
+    def _walk(self, start: Pair, rest: Floats, devices: int) -> list[Layer]:
+        """Return the plans for none of the devices, for the first one, and so on."""
+        model, count = self.model, len(rest)
+        layers: list[Layer] = [{model.none_used: PairPlans.none(count)}]
+        layers[0][model.none_used].value[start] = 0.0
         for rank in range(devices):
-            if self.over:
-                break
-            found, parent = np.full(rest.shape, np.inf), np.full(rest.shape, -1, dtype=np.int64)
-            most = (model.devices - 1 - rank) * self.limit
-            samples = model.samples(rank).astype(np.float64)
-            front, back = self._ends(rank)
-            joint = JointLimits(nets, samples, room)
-            self.steps += next_device(value, self.limit, rest <= most, front, back, joint, found, parent)
-            value = found
-            parents.append(parent)
-        return value, parents
+            enough = rest <= model.room(model.devices - 1 - rank) * self.limit
+            found: Layer = {}
+            for used, reached in layers[-1].items():
+                for place in range(len(model.costs)):
+                    after = model.with_one(used, place)
+                    if after is not None and not self.over:
+                        self._step(reached, rank, place, enough, found.setdefault(after, PairPlans.none(count)))
+            layers.append(found)
+        return layers
 
-    def _ends(self, rank: int) -> tuple[PairedStages, PairedStages]:
-        """Return the stages that a device may take at either place."""
-        if rank not in self.ends:
-            vee = self.model.schedule.vee
-            self.ends[rank] = end_of(self.model, rank, 0, False), end_of(self.model, rank, 1, vee)
-        return self.ends[rank]
+    def _step(self, reached: PairPlans, rank: int, place: int, enough: Bools, found: PairPlans) -> None:
+        """Extend plans by a device of one kind."""
+        model = self.model
+        before = found.value.copy() if len(model.costs) > 1 else None
+        room = model.costs[place].memory if model.scarce else np.inf
+        joint = JointLimits(self.joint[place], model.samples(rank).astype(np.float64), room)
+        front, back = self._ends(rank, place)
+        given = reached.value, self.limit, enough, front, back, joint
+        self.steps += next_device(*given, found.value, found.parent)
+        if before is not None:
+            found.kind[found.value < before] = place
 
-    def _middles(self, value: Floats) -> Floats:
+    def _ends(self, rank: int, place: int) -> tuple[PairedStages, PairedStages]:
+        """Return the stages that a device of one kind may take at either place."""
+        if (rank, place) not in self.ends:
+            model, samples = self.model, self.model.samples(rank)
+            kind = model.costs[place], model.low[place]
+            one = end_of(model, *kind, samples[:, 0], False)
+            self.ends[rank, place] = one, end_of(model, *kind, samples[:, 1], model.schedule.vee)
+        return self.ends[rank, place]
+
+    def _middles(self, value: Floats, place: int) -> Floats:
         """Return the values if the last device of a V takes all between two cuts, shape (m, m)."""
-        found: Floats = np.maximum(value, self.model.costs.alone.max(axis=0))
+        found: Floats = np.maximum(value, self.model.alone[place].max(axis=0))
         for pair in np.argwhere(found < self.limit).tolist():
-            if middle_of(self.model, *pair) < 0:
+            if middle_of(self.model, place, *pair) < 0:
                 found[tuple(pair)] = np.inf
         return found
 
+    def _paths(self, layers: list[Layer], used: Used, at: Pair) -> tuple[list[int], list[int], list[int]]:
+        """Return the cuts that lead to a pair at the front and at the back, and the devices' kinds."""
+        front, back, kinds = [at[0]], [at[1]], list[int]()
+        for layer in layers[:0:-1]:
+            reached = layer[used]
+            place = int(reached.kind[at])
+            at = divmod(int(reached.parent[at]), len(reached.parent))
+            kind = self.model.costs[place].kind
+            used = (*used[:kind], used[kind] - 1, *used[kind + 1 :])
+            front, back, kinds = [at[0], *front], [at[1], *back], [place, *kinds]
+        return front, back, kinds
 
-def _paths(parents: list[Ints], at: Pair) -> tuple[list[int], list[int]]:
-    """Return the cuts that lead to a pair at the front and at the back."""
-    front, back = [at[0]], [at[1]]
-    for parent in reversed(parents):
-        at = divmod(int(parent[at]), len(parent))
-        front, back = [at[0], *front], [at[1], *back]
-    return front, back
 
-
-def middle_of(model: VirtualModel, a: int, b: int) -> int:
+def middle_of(model: VirtualModel, place: int, a: int, b: int) -> int:
     """Return the cut that best divides the two stages of the last device of a V; -1 if none is allowed."""
-    costs, allowed = model.costs, model.costs.allowed
-    between = np.flatnonzero(allowed[a] & allowed[:, b])
+    costs = model.costs[place]
+    between = np.flatnonzero(costs.allowed[a] & costs.allowed[:, b])
     order = between[np.argsort(np.abs(costs.busy[a, between] - costs.busy[between, b]), kind="stable")]
     if model.scarce:
         samples = model.samples(model.devices - 1)
         held = (samples[:, :1] * costs.kept[a, order] + samples[:, 1:] * costs.kept[order, b]).max(axis=0)
         used = costs.once[a, b] + held + np.maximum(costs.workspace[a, order], costs.workspace[order, b])
-        order = order[used <= model.limit]
+        order = order[used <= costs.memory]
     return int(order[0]) if len(order) else -1

@@ -1,7 +1,5 @@
 """The search for the best stages on a given number of devices.
 
-Local search: plans of even stages, and moves of the borders between stages.
-
 The search for schedules that go round the devices: stage i on device i mod p.
 
 Plans for the first stages are extended stage by stage. Of plans that end at the same cut and whose devices
@@ -14,18 +12,16 @@ random 12 (scripts/ablations.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from partitioner.methods.method import Settings, meets
-from partitioner.methods.virtual_stages.model import StagesFound, VirtualModel
+from partitioner.methods.virtual_stages.model import DealtStages, StagesFound, VirtualModel
+from partitioner.methods.virtual_stages.moves import even_stages, improved, orders_of, shaken
 from partitioner.methods.virtual_stages.pairs import PairSearch
 from partitioner.problem.arrays import Bools, Floats, Ints
-
-Cost = tuple[float, float, float]
-LESS = 1 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -49,10 +45,8 @@ class StageSearchEffort:
         Plans of least bounds whose loads are computed.
     polished
         The best plans that are improved by moves of borders.
-    moves, scarce_moves
-        The moves that are tried, and where memory is scarce.
-    shakes, shaken
-        How often borders are moved at random from a local optimum, and how many at a time.
+    shakes
+        How often borders are moved at random from a local optimum.
     """
 
     limits: tuple[float, ...] = (1.0005, 1.003, 1.01, 1.03, 1.06, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0)
@@ -62,91 +56,10 @@ class StageSearchEffort:
     sums: int = 4_000_000
     exact: int = 300
     polished: int = 5
-    moves: int = 20_000
-    scarce_moves: int = 400
     shakes: int = 60
-    shaken: int = 3
 
 
 EFFORT = StageSearchEffort()
-
-
-def even_borders(model: VirtualModel, weight: Floats) -> Ints | None:
-    """Return borders along one order with stages of even weight; None if there are too few supernodes.
-
-    `weight` has shape (n,).
-    """
-    path = _path(model)
-    if len(path) <= model.stages:
-        return None
-    total = model.costs.cuts.member[path] @ weight
-    aims = total[-1] * np.arange(1, model.stages) / model.stages
-    place = np.abs(total[:, None] - aims).argmin(axis=0)
-    steps = np.arange(1, model.stages)
-    place = np.maximum.accumulate(place - steps) + steps  # no stage is empty
-    place = np.minimum(np.maximum(place, steps), len(path) - 1 - model.stages + steps)
-    return path[np.concatenate(([0], place, [len(path) - 1]))]
-
-
-def _path(model: VirtualModel) -> Ints:
-    """Return the cuts of one order of the supernodes, in which each is followed by the next."""
-    cuts, found = model.costs.cuts, [0]
-    while found[-1] < len(cuts) - 1:
-        found.append(int(np.argmax(cuts.nested[found[-1]])))
-    return np.array(found)
-
-
-def cost_of(model: VirtualModel, borders: Ints) -> Cost:
-    """Return the excess of memory, the largest load, and the sum of squared loads, in order of importance."""
-    loads = model.quick_loads(borders)
-    return model.excess(borders), float(loads.max()), float((loads**2).sum())
-
-
-def improved(model: VirtualModel, borders: Ints, settings: Settings) -> Ints:
-    """Return the borders after moves of single borders, as long as one lowers the cost."""
-    cost, going, left = cost_of(model, borders), True, EFFORT.scarce_moves if model.scarce else EFFORT.moves
-    while going:
-        going = False
-        for other in _moves(model, borders):
-            left -= 1
-            if settings.expired or left < 0:
-                return borders
-            found = cost_of(model, other)
-            if _lower(found, cost):
-                borders, cost, going = other, found, True
-                break
-    return borders
-
-
-def _lower(one: Cost, other: Cost) -> bool:
-    """Whether a cost is lower than another beyond rounding."""
-    for a, b in zip(one, other, strict=True):
-        if a < b * LESS:
-            return True
-        if a > b / LESS:
-            return False
-    return False
-
-
-def _moves(model: VirtualModel, borders: Ints) -> Iterator[Ints]:
-    """Yield the borders after each move of one of them to a cut between its neighbours."""
-    allowed = model.costs.allowed
-    for k in range(1, len(borders) - 1):
-        for cut in np.flatnonzero(allowed[borders[k - 1]] & allowed[:, borders[k + 1]]).tolist():
-            if cut != borders[k]:
-                moved = borders.copy()
-                moved[k] = cut
-                yield moved
-
-
-def shaken(model: VirtualModel, borders: Ints, rng: np.random.Generator) -> Ints:
-    """Return the borders with some of them moved at random."""
-    allowed, moved = model.costs.allowed, borders.copy()
-    for k in rng.integers(1, len(borders) - 1, EFFORT.shaken).tolist() if len(borders) > 2 else ():
-        between = np.flatnonzero(allowed[moved[k - 1]] & allowed[:, moved[k + 1]])
-        if len(between):
-            moved[k] = rng.choice(between)
-    return moved
 
 
 ROUNDING = 1e-12
@@ -166,15 +79,28 @@ class Partial:
         Shape (plans, terms, devices): the terms of the loads so far.
     value
         Shape (plans,): the largest load of a device that has all its stages.
+    kinds
+        Shape (plans, devices): the kinds of devices, -1 where none is chosen.
     """
 
     borders: Ints
     loads: Floats
     value: Floats
+    kinds: Ints
 
     def kept(self, which: Ints | Bools) -> Partial:
         """Return some of the plans."""
-        return Partial(self.borders[which], self.loads[which], self.value[which])
+        return Partial(self.borders[which], self.loads[which], self.value[which], self.kinds[which])
+
+    def of_kind(self, model: VirtualModel, rank: int, place: int, first: bool) -> Partial:
+        """Return the plans in which a device is of a kind; if it gets its first stage now, may be of it."""
+        if not first:
+            return self.kept(self.kinds[:, rank] == place)
+        kind = model.costs[place].kind
+        same = [i for i, costs in enumerate(model.costs) if costs.kind == kind]
+        found = self.kept(np.isin(self.kinds, same).sum(axis=1) < model.problem.count[kind])
+        found.kinds[:, rank] = place
+        return found
 
 
 def best_rounds(
@@ -200,9 +126,12 @@ def best_rounds(
     list of StagesFound
         One for each plan that is left; a single one without stages if there is none.
     """
-    terms = len(model.low)
+    terms = len(model.least)
     rest = _least_rest(model)
-    plans = Partial(np.zeros((1, 1), dtype=np.int64), np.zeros((1, terms, model.devices)), np.zeros(1))
+    unknown = np.full((1, model.devices), -1)
+    plans = Partial(
+        np.zeros((1, 1), dtype=np.int64), np.zeros((1, terms, model.devices)), np.zeros(1), unknown
+    )
     complete = True
     for stage in range(model.stages):
         plans, cut = _extended(model, plans, stage, limit, rest, settings)
@@ -215,27 +144,30 @@ def best_rounds(
             plans, complete = _promising(plans, width), False
     order = np.argsort(plans.value, kind="stable")
     least = float(plans.value[order[0]]) if complete else 0.0
-    return [StagesFound(plans.borders[i], least, complete) for i in order.tolist()]
+    return [
+        StagesFound(DealtStages(plans.borders[i], plans.kinds[i]), least, complete) for i in order.tolist()
+    ]
 
 
 def _least_rest(model: VirtualModel) -> Floats:
-    """Return the least sum of each term over all stages from one on, shape (terms, stages + 1, m)."""
-    found = np.full((len(model.low), model.stages + 1, len(model.costs.cuts)), np.inf)
+    """Return the least weighted sum of terms over all stages from one on, shape (terms, stages + 1, m)."""
+    found = np.full((len(model.least), model.stages + 1, len(model.cuts)), np.inf)
     found[:, -1, -1] = 0.0
     for stage in reversed(range(model.stages)):
-        found[:, stage] = (model.low + found[:, stage + 1, None, :]).min(axis=2)
+        found[:, stage] = (model.least + found[:, stage + 1, None, :]).min(axis=2)
     return found
 
 
 def least_mean(model: VirtualModel) -> float:
-    """Return the least mean load of the devices, over all stages: a bound on the largest load."""
+    """Return the least weighted mean load of the devices, over all stages: a bound on the largest load."""
     rest = _least_rest(model)
     if not model.schedule.vee:
-        return float(rest[:, 0, 0].max() / model.devices)
-    left = (model.costs.alone + rest[:, model.devices + 1, None, :]).min(axis=2)  # of the last device
+        return float(rest[:, 0, 0].max() / model.room(model.devices))
+    alone = (model.weight[:, None, None, None] * model.alone).min(axis=0)
+    left = (alone + rest[:, model.devices + 1, None, :]).min(axis=2)  # of the last device
     for _ in range(model.devices - 1):
-        left = (model.low + left[:, None, :]).min(axis=2)
-    return float(left[:, 0].max() / model.devices)
+        left = (model.least + left[:, None, :]).min(axis=2)
+    return float(left[:, 0].max() / model.room(model.devices))
 
 
 def _extended(
@@ -243,44 +175,64 @@ def _extended(
 ) -> tuple[Partial, bool]:
     """Return the plans with one more stage each, and whether some were left out for lack of room or time."""
     empty = np.zeros((0, plans.borders.shape[1] + 1), dtype=np.int64)
-    found, cut = [(empty, plans.loads[:0], plans.value[:0])], False
-    low, at = model.low, plans.borders[:, -1]
-    for a in np.unique(at).tolist():
+    found, cut = [Partial(empty, plans.loads[:0], plans.value[:0], plans.kinds[:0])], False
+    at, rank = plans.borders[:, -1], int(model.ranks[stage])
+    for a, place in product(np.unique(at).tolist(), range(len(model.costs))):
         if settings.expired:
-            return Partial(*(np.concatenate(parts) for parts in zip(*found, strict=True))), True
-        own = plans.kept(at == a)
+            return _joined(found), True
+        own, low = plans.kept(at == a).of_kind(model, rank, place, stage < model.devices), model.low[place]
         after = np.flatnonzero((low[:, a] < limit).all(axis=0) & np.isfinite(rest[0, stage + 1]))
         if len(own.value) * len(after) > EFFORT.products:
             own, cut = _promising(own, max(1, EFFORT.products // len(after))), True
         found.append(_pairs(model, own, stage, low[:, a, after], after, limit, rest[:, stage + 1]))
-    return Partial(*(np.concatenate(parts) for parts in zip(*found, strict=True))), cut
+    return _joined(found), cut
+
+
+def _joined(plans: list[Partial]) -> Partial:
+    parts = ((each.borders, each.loads, each.value, each.kinds) for each in plans)
+    return Partial(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _pairs(
     model: VirtualModel, own: Partial, stage: int, low: Floats, after: Ints, limit: float, rest: Floats
-) -> tuple[Ints, Floats, Floats]:
+) -> Partial:
     """Return the plans that end at one cut, each extended to the cuts after it, as far as they can do.
 
-    `low` has shape (terms, cuts after), `rest` (terms, m).
+    The devices of the stage are all of one kind. `low` has shape (terms, cuts after), `rest` (terms, m).
     """
     rank, later = int(model.ranks[stage]), model.ranks[stage + 1 :]
-    open_ = np.unique(model.ranks[stage:])
+    if not len(own.value):
+        return replace(own, borders=np.zeros((0, own.borders.shape[1] + 1), dtype=np.int64))
     grown = own.loads[:, :, rank, None] + low
-    good = (grown < limit).all(axis=1)
+    good, weight = (grown < limit).all(axis=1), float(model.weight[own.kinds[0, rank]])
+    spare = _spare(model, own, stage, limit)
     for term in range(len(rest)):  # what is left must fit below the limit on devices with further stages
-        free = (limit - own.loads[:, term, open_]).sum(axis=1)[:, None] - low[term]
-        free = free if rank in later else free - (limit - grown[:, term])
-        good &= rest[term, after] <= free * (1 + ROUNDING)
+        free = spare[term][:, None] - weight * low[term]
+        free = free if rank in later else free - weight * (limit - grown[:, term])
+        good &= rest[term, after] <= free + ROUNDING * model.devices * limit
     plan, which = np.nonzero(good)
     borders = np.concatenate((own.borders[plan], after[which, None]), axis=1)
-    loads, value = own.loads[plan], own.value[plan]
+    loads, value, kinds = own.loads[plan], own.value[plan], own.kinds[plan]
     loads[:, :, rank] = grown[plan, :, which]
     if rank not in later:
         value = np.maximum(value, loads[:, :, rank].max(axis=1))
         if model.scarce:
-            fitting = np.array([model.fits(rank, each) for each in borders], dtype=bool)
-            return borders[fitting], loads[fitting], value[fitting]
-    return borders, loads, value
+            fitting = np.array(
+                [model.fits(rank, DealtStages(*each)) for each in zip(borders, kinds, strict=True)],
+                dtype=bool,
+            )
+            return Partial(borders[fitting], loads[fitting], value[fitting], kinds[fitting])
+    return Partial(borders, loads, value, kinds)
+
+
+def _spare(model: VirtualModel, plans: Partial, stage: int, limit: float) -> Floats:
+    """Return the weighted load that devices can have below a limit from a stage on, shape (terms, plans)."""
+    open_ = np.unique(model.ranks[stage:])
+    weight = np.where(plans.kinds >= 0, model.weight[plans.kinds], 0.0)
+    free = ((limit - plans.loads[:, :, open_]) * weight[:, None, open_]).sum(axis=2).T
+    unknown = max(0, model.devices - 1 - stage)
+    others = np.minimum(model.room(unknown), model.room(len(model.pool)) - weight.sum(axis=1))
+    return np.asarray(free + (others if unknown else 0.0) * limit)
 
 
 def _merged(model: VirtualModel, plans: Partial, stage: int) -> Partial:
@@ -291,6 +243,8 @@ def _merged(model: VirtualModel, plans: Partial, stage: int) -> Partial:
     keys = [plans.borders[:, -1:].astype(np.float64)]
     loads = plans.loads[:, :, open_].reshape(len(plans.value), -1)
     keys.append(np.round(loads * scale))
+    if len(model.costs) > 1:
+        keys += [plans.kinds[:, open_].astype(np.float64), _used(model, plans.kinds)]
     if model.scarce:  # what a device holds is known by its cuts so far
         keys.append(_memory_keys(model, plans, stage, open_))
     order = np.argsort(plans.value, kind="stable")
@@ -298,9 +252,17 @@ def _merged(model: VirtualModel, plans: Partial, stage: int) -> Partial:
     return plans.kept(order[np.sort(first)])
 
 
+def _used(model: VirtualModel, kinds: Ints) -> Floats:
+    """Return how many devices of each kind plans use, shape (plans, kinds)."""
+    places = np.array([costs.kind for costs in model.costs])
+    used = np.where(kinds >= 0, places[kinds], -1)
+    counts = [(used == kind).sum(axis=1) for kind in np.unique(places).tolist()]
+    return np.stack(counts, axis=1).astype(np.float64)
+
+
 def _memory_keys(model: VirtualModel, plans: Partial, stage: int, ranks: Ints) -> Floats:
     """Return what each device holds so far: once, the activations of each stage, and workspace."""
-    costs, found = model.costs, []
+    costs, found = model.costs[0], []
     for rank in ranks.tolist():
         own = np.flatnonzero(model.ranks[: stage + 1] == rank)
         pairs = plans.borders[:, own], plans.borders[:, own + 1]
@@ -328,17 +290,17 @@ class Best:
         self.settings = settings
         self.value, self.bound = np.inf, np.inf
         self.model: VirtualModel | None = None
-        self.borders: Ints | None = None
+        self.stages: DealtStages | None = None
         self.plans = 0
 
-    def offer(self, model: VirtualModel, borders: Ints | None) -> float:
+    def offer(self, model: VirtualModel, stages: DealtStages | None) -> float:
         """Keep stages if they are the best so far and obey all rules; return their largest load."""
-        if borders is None or not model.feasible(borders):
+        if stages is None or not model.feasible(stages):
             return np.inf
         self.plans += 1
-        value = float(model.loads(borders).max())
+        value = float(model.loads(stages).max())
         if value < self.value:
-            self.value, self.model, self.borders = value, model, borders
+            self.value, self.model, self.stages = value, model, stages
             self.settings.report_progress("stages", 0, 0, value, 0.0)
         return value
 
@@ -356,17 +318,23 @@ def search(model: VirtualModel, best: Best) -> None:
             bound = _by_pairs(model, best, bound) if model.chunks == 2 else _by_loads(model, best, bound)
         if not best.closed(bound) and not model.adds_up and model.chunks != 2:
             bound = _completely(model, best, bound)
-    if not model.costs.cuts.complete:
-        bound = min(bound, float(model.costs.busy[0, -1]) / model.devices)
+    if not model.cuts.complete:
+        bound = min(bound, least_busy(model))
     best.bound = min(best.bound, bound)
+
+
+def least_busy(model: VirtualModel) -> float:
+    """Return the least weighted mean of the processing times: a bound for stages between any cuts."""
+    return float(model.least_work[0, -1]) / model.room(model.devices)
 
 
 def _first_bound(model: VirtualModel) -> float:
     """Return a lower bound: the mean load, or the least sum of stages' loads that is not below it."""
     mean = least_mean(model)
-    if model.schedule.vee or len(model.low) > 1 or not np.isfinite(mean):
+    if model.schedule.vee or len(model.least) > 1 or not np.isfinite(mean):
         return mean
-    loads = np.unique(model.low[np.isfinite(model.low)])
+    low = np.stack(model.low)
+    loads = np.unique(low[np.isfinite(low)])
     return max(mean, _least_sum(loads, model.chunks, mean * (1 - 1e-12)))
 
 
@@ -390,13 +358,13 @@ def _least_sum(loads: Floats, terms: int, least: float) -> float:
 
 def _start(model: VirtualModel, best: Best) -> None:
     """Offer stages of even work, and of even memory, after moves of their borders."""
-    problem = model.costs.problem
-    weights = problem.work()[model.costs.kind], problem.pipeline.activations, np.ones(problem.n)
-    for weight in weights:
-        borders = even_borders(model, weight)
-        if borders is not None and not best.settings.expired:
-            best.offer(model, borders)
-            best.offer(model, improved(model, borders, best.settings))
+    problem = model.problem
+    weights = model.costs[0].work, problem.pipeline.activations, np.ones(problem.n)
+    for kinds, weight in product(orders_of(model), weights):
+        stages = even_stages(model, weight, kinds)
+        if stages is not None and not best.settings.expired:
+            best.offer(model, stages)
+            best.offer(model, improved(model, stages, best.settings))
 
 
 def _by_pairs(model: VirtualModel, best: Best, bound: float) -> float:
@@ -404,12 +372,12 @@ def _by_pairs(model: VirtualModel, best: Best, bound: float) -> float:
     for step in (*EFFORT.limits, np.inf):
         limit = min(best.value, bound * step, _most(model))
         found = PairSearch(model, limit, best.settings).run()
-        best.offer(model, found.borders)
+        best.offer(model, found.stages)
         if not found.complete:
-            _polish(model, best, [] if found.borders is None else [found.borders])
+            _polish(model, best, [] if found.stages is None else [found.stages])
             return bound
         bound = max(bound, min(found.bound, best.value))
-        if found.borders is not None:
+        if found.stages is not None:
             return bound
         if limit >= min(best.value, _most(model)):
             return bound if np.isfinite(best.value) else np.inf
@@ -418,7 +386,7 @@ def _by_pairs(model: VirtualModel, best: Best, bound: float) -> float:
 
 def _most(model: VirtualModel) -> float:
     """Return a limit above all loads."""
-    alone = model.costs.alone
+    alone = model.alone
     return 1.0 + model.chunks * float(alone[np.isfinite(alone)].max(initial=0.0))
 
 
@@ -428,27 +396,27 @@ def _by_loads(model: VirtualModel, best: Best, bound: float) -> float:
         limit = min(best.value, bound * step, _most(model))
         found = best_rounds(model, limit, EFFORT.width, True, best.settings)
         for one in found[: EFFORT.exact]:
-            best.offer(model, one.borders)
+            best.offer(model, one.stages)
         if not found[0].complete:
-            _polish(model, best, [one.borders for one in found[: EFFORT.polished] if one.borders is not None])
+            _polish(model, best, [one.stages for one in found[: EFFORT.polished] if one.stages is not None])
             return bound
         bound = max(bound, min(found[0].bound, best.value))
-        if found[0].borders is not None:
+        if found[0].stages is not None:
             return bound
         if limit >= min(best.value, _most(model)):
             return bound if np.isfinite(best.value) else np.inf
     return bound
 
 
-def _polish(model: VirtualModel, best: Best, plans: list[Ints]) -> None:
+def _polish(model: VirtualModel, best: Best, plans: list[DealtStages]) -> None:
     """Offer plans after moves of their borders, and the best one after random moves and further ones."""
-    for borders in plans:
-        best.offer(model, improved(model, borders, best.settings))
+    for stages in plans:
+        best.offer(model, improved(model, stages, best.settings))
     rng = np.random.default_rng(best.settings.seed)
     for _ in range(EFFORT.shakes):
-        if best.settings.expired or best.model is not model or best.borders is None:
+        if best.settings.expired or best.model is not model or best.stages is None:
             return
-        best.offer(model, improved(model, shaken(model, best.borders, rng), best.settings))
+        best.offer(model, improved(model, shaken(model, best.stages, rng), best.settings))
 
 
 def _completely(model: VirtualModel, best: Best, bound: float) -> float:
@@ -460,5 +428,5 @@ def _completely(model: VirtualModel, best: Best, bound: float) -> float:
     for one in found:
         if best.settings.expired:
             return bound
-        value = min(value, best.offer(model, one.borders))
+        value = min(value, best.offer(model, one.stages))
     return max(bound, min(value, best.value))

@@ -6,30 +6,27 @@ import numpy as np
 
 from partitioner.base.errors import InfeasibleError, OptionError
 from partitioner.methods.method import Outcome, Settings, meets, no_split, out_of_time
-from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
-from partitioner.methods.virtual_stages.search import Best, search
+from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
+from partitioner.methods.virtual_stages.model import VirtualModel, schedule_of
+from partitioner.methods.virtual_stages.search import Best, least_busy, search
 from partitioner.problem.variants import ChainProblem, PipelineProblem
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 
-def only_kind(problem: PipelineProblem) -> int:
-    """Return the only kind of the devices that pay for transfers, or else of all devices.
+def usable_kinds(problem: PipelineProblem) -> list[int]:
+    """Return the kinds of the devices that pay for transfers, or else of all devices.
 
     Raises
     ------
     OptionError
-        If there are several, or nodes are pinned to devices.
+        If nodes are pinned to devices.
     """
-    present = problem.count > 0
-    kinds = np.flatnonzero(present & problem.pays)
-    kinds = kinds if len(kinds) else np.flatnonzero(present)
-    if len(kinds) != 1:
-        words = f"schedule = {problem.pipeline.schedule!r}: needs devices of one kind"
-        raise OptionError(f"{words}, there are {len(kinds)} kinds with devices")
     if len(problem.pipeline.pinned.items):
         rule = "does not support nodes that are pinned to a device"
         raise OptionError(f"schedule = {problem.pipeline.schedule!r}: {rule}")
-    return int(kinds[0])
+    present = problem.count > 0
+    paying: list[int] = np.flatnonzero(present & problem.pays).tolist()
+    return paying or np.flatnonzero(present).tolist()
 
 
 ONE_ORDER = "the graph has too many cuts: stages are between the cuts of one order"
@@ -38,46 +35,47 @@ ONE_ORDER = "the graph has too many cuts: stages are between the cuts of one ord
 def solve_virtual_stages(problem: ChainProblem, settings: Settings) -> Outcome:
     """Find the best stages for every number of devices, of which all have equally many stages.
 
-    V-shaped schedules are solved by a dynamic program over pairs of cuts, others by one over the loads of the
-    devices; both are exact where no two stages of a device can share a tensor, and else give a bound. Small
-    problems are then searched completely. Where a search is cut short, borders are moved by local search.
+    Two stages on each device are found by a dynamic program over pairs of cuts, others by one over the loads
+    of the devices; both choose the order of unlike devices. The first is exact, the second where no two
+    stages of a device can share a tensor; else it gives a bound, and small problems are searched completely.
+    Where a search is cut short, borders are moved by local search.
 
     Raises
     ------
     OptionError
-        If the schedule has one stage on each device, or there are several kinds of device.
+        If the schedule has one stage on each device, or nodes are pinned to devices.
     """
     if not isinstance(problem, PipelineProblem) or problem.pipeline.schedule not in VIRTUAL:
         raise OptionError(f"method virtual_stages needs a schedule among {', '.join(VIRTUAL)}")
-    kind = only_kind(problem)
-    if not problem.allowed[kind].all():
+    kinds = usable_kinds(problem)
+    if not problem.allowed[kinds].any(axis=0).all():
         return no_split(problem)
-    schedule, chunks = schedule_of(problem)
-    counts = _counts(problem, kind)
-    costs = CutCosts(problem, kind, cuts_of(problem, settings))
-    best, work = Best(settings), float(problem.work()[kind].sum())
+    (schedule, chunks), counts = schedule_of(problem), _counts(problem, kinds)
+    cuts, best = cuts_of(problem, settings), Best(settings)
+    costs = [CutCosts(problem, kind, cuts) for kind in kinds]
     for count in counts:
-        if meets(work / count, best.value, settings.gap) or settings.expired:
-            best.bound = min(best.bound, work / count)
+        model = VirtualModel(costs, schedule, count, chunks)
+        if meets(least_busy(model), best.value, settings.gap) or settings.expired:
+            best.bound = min(best.bound, least_busy(model))
             break
-        search(VirtualModel(costs, schedule, count, chunks), best)
-    notes = () if costs.cuts.complete else (ONE_ORDER,)
-    if best.model is None or best.borders is None:
-        proven = not settings.expired and costs.cuts.complete and np.isinf(best.bound)
+        search(model, best)
+    notes = () if cuts.complete else (ONE_ORDER,)
+    if best.model is None or best.stages is None:
+        proven = not settings.expired and cuts.complete and np.isinf(best.bound)
         return no_split(problem) if proven else out_of_time(problem, settings, best.bound)
     bound = min(best.bound, best.value)
     return Outcome(
         problem,
-        best.model.parts(best.borders),
+        best.model.parts(best.stages),
         best.value,
         bound,
         settings.ended(bound, best.value),
         notes=notes,
-        statistics={"cuts": len(costs.cuts), "plans": best.plans, "devices": best.model.devices},
+        statistics={"cuts": len(cuts), "plans": best.plans, "devices": best.model.devices},
     )
 
 
-def _counts(problem: PipelineProblem, kind: int) -> list[int]:
+def _counts(problem: PipelineProblem, kinds: list[int]) -> list[int]:
     """Return the numbers of devices that may be used, largest first.
 
     Raises
@@ -91,7 +89,7 @@ def _counts(problem: PipelineProblem, kind: int) -> list[int]:
     if problem.n < chunks:
         words = f"schedule {schedule.name!r} needs {chunks} stages on each device"
         raise InfeasibleError(f"{words}, the graph has {problem.n} groups of nodes that may be apart")
-    batch, limits, most = problem.pipeline.microbatches, problem.limits, int(problem.count[kind])
+    batch, limits, most = problem.pipeline.microbatches, problem.limits, int(problem.count[kinds].sum())
     assert batch is not None
     broken = {count: schedule.rule(count, batch) for count in range(most, 0, -1)}
     if all(broken.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,13 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution
 from partitioner.methods.method import meets
-from partitioner.methods.virtual_stages.borders import BorderDescent, StageBorders, StageEstimates, fitted
+from partitioner.methods.virtual_stages.borders import (
+    BorderDescent,
+    StageBorders,
+    StageEstimates,
+    fitted,
+    usual_orders,
+)
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import THROUGHPUT
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking, Simulated
@@ -44,16 +51,16 @@ class StageRuns:
     Raises
     ------
     OptionError
-        If the devices are of several kinds, or nodes are pinned to devices.
+        If nodes are pinned to devices.
     """
 
     def __init__(self, graph: Graph, devices: Devices, regime: Regime, problem: PipelineProblem) -> None:
-        from partitioner.methods.virtual_stages.solve import only_kind  # loads numba
+        from partitioner.methods.virtual_stages.solve import usable_kinds  # loads numba
 
         self.graph, self.devices, self.regime, self.problem = graph, devices, regime, problem
         self.schedule = VIRTUAL[str(regime.schedule)]
         self.chunks = self.schedule.chunks_for(regime.virtual_stages)
-        self.kind = devices.kinds[only_kind(problem)]
+        self.kinds = usable_kinds(problem)
 
     @property
     def microbatches(self) -> int:
@@ -63,13 +70,38 @@ class StageRuns:
     def counts(self) -> list[int]:
         """Return the numbers of devices that the schedule runs the microbatches on, largest first."""
         rule, batch = self.schedule.rule, self.microbatches
-        counts = range(min(self.kind.count, self.problem.n // self.chunks), 0, -1)
+        most = int(self.problem.count[self.kinds].sum())
+        counts = range(min(most, self.problem.n // self.chunks), 0, -1)
         return [count for count in counts if not rule(count, batch)]
 
     @property
     def work(self) -> Floats:
-        """Shape (supernodes,): the processing time."""
-        return np.asarray(self.problem.time.min(axis=0).sum(axis=0))
+        """Shape (supernodes,): the least processing time."""
+        return np.asarray(self.problem.work()[self.kinds].min(axis=0))
+
+    @cached_property
+    def speed(self) -> Floats:
+        """Shape (usable kinds,): how much of the supernodes that all kinds may run each runs in a time."""
+        common = self.problem.allowed[self.kinds].all(axis=0)
+        total = self.problem.time[self.kinds].sum(axis=1)[:, common].sum(axis=1)
+        return total.min() / total if total.min(initial=np.inf) > 0 else np.ones(len(total))
+
+    def orders(self, devices: int) -> list[Ints]:
+        """Return usual orders of some devices, as positions in `kinds`."""
+        memory = self.problem.memory[self.kinds]
+        return usual_orders(self.problem.count[self.kinds], self.speed, memory, devices)
+
+    def even(self, weight: Floats, order: Ints) -> StageBorders:
+        """Return stages even by the speed of their devices, which are in an order of :meth:`orders`."""
+        ranks = list(self.schedule.ranks(len(order), self.chunks))
+        kinds = tuple(self.kinds[place] for place in order.tolist())
+        return StageBorders.even(weight, self.speed[order[ranks]], kinds)
+
+    def borders(self, solution: Solution) -> StageBorders:
+        """Return the stages of a solution."""
+        names = list(dict.fromkeys(solution.order or ()))
+        kinds = [kind[0] for name in names if (kind := self.devices.kind_of(name)) is not None]
+        return StageBorders.of(self.stage_of(solution), tuple(kinds))
 
     def layers(self, numbered: bool) -> Floats:
         """Return the share of a layer that each supernode is, or of a layer with a number in its name."""
@@ -91,8 +123,10 @@ class StageRuns:
 
     def solution(self, borders: StageBorders) -> Solution:
         """Return the stages on their devices."""
-        ranks = self.schedule.ranks(borders.stages // self.chunks, self.chunks)
-        order = tuple(self.kind.device(rank) for rank in ranks)
+        kinds, count = self.devices.kinds, borders.stages // self.chunks
+        index = [borders.kinds[:rank].count(kind) for rank, kind in enumerate(borders.kinds)]
+        names = [kinds[kind].device(i) for kind, i in zip(borders.kinds, index, strict=True)]
+        order = tuple(names[rank] for rank in self.schedule.ranks(count, self.chunks))
         where = borders.stage[self.problem.member].tolist()
         stage_of = dict(zip(self.graph.ids, where, strict=True))
         return Solution({node: order[i] for node, i in stage_of.items()}, order=order, stage_of=stage_of)
@@ -100,13 +134,13 @@ class StageRuns:
     @cached_property
     def estimates(self) -> StageEstimates:
         """The estimates of makespans."""
-        kind = self.devices.kinds.index(self.kind)
         given = self.schedule, self.chunks, self.microbatches
-        return StageEstimates(self.graph, self.problem, kind, *given, INPUT_SHARE)
+        return StageEstimates(self.graph, self.problem, *given, INPUT_SHARE)
 
     def obeys(self, borders: StageBorders) -> bool:
         """Whether stages obey the rules of the call."""
-        limited = self.kind.memory is not None or self.regime.constraints != NONE
+        allowed, room = self.problem.allowed[self.kinds], self.problem.memory[self.kinds]
+        limited = np.isfinite(room).any() or not allowed.all() or self.regime.constraints != NONE
         return not limited or self.evaluated(self.solution(borders)).feasible
 
     def missing(self, borders: StageBorders) -> float:
@@ -145,12 +179,13 @@ class VirtualRanking(Ranking):
         runs = StageRuns(self.graph, self.devices, self.regime, problem)
         counts, starts = runs.counts(), list[Start]()
         self._even(runs, counts[:MOST_COUNTS], starts)
-        for count in counts[:1]:
+        alike = len(runs.kinds) == 1
+        for count in counts[:1] if alike else ():
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
         bound = max(bound, self._by_paths(runs, counts, bound, starts))
         if not self._proven(bound):
-            for count in counts[:1]:
+            for count in counts[:1] if alike else ():
                 self._from_line(runs, count * runs.chunks, 1, starts)
             self._move_borders(runs, starts)
         return bound
@@ -169,49 +204,58 @@ class VirtualRanking(Ranking):
             share = 1.0 if self.best is None else LOADS
             with suppress(NoPlanFound):
                 plan = self.planned(THROUGHPUT, share)
-                self._offer(runs, StageBorders.of(runs.stage_of(plan.record)), starts)
+                self._offer(runs, runs.borders(plan.record), starts)
                 return runs.microbatches * plan.bound
         return 0.0
 
     def _by_paths(self, runs: StageRuns, counts: list[int], known: float, starts: list[Start]) -> float:
         """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
-        from partitioner.methods.virtual_stages.bound import PathBounds  # loads numba
+        from partitioner.methods.virtual_stages.path_bounds import PathBounds  # loads numba
 
-        work = runs.microbatches * float(runs.work.sum())
-        low = {count: max(known, work / count) for count in counts}
+        low = {count: max(known, self._mean(runs, count)) for count in counts}
         if self.best is None or self.expired:
             return min(low.values())
         found = list[Start]()
         settings = self.settings.within(self.settings.clock.left * PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
-        paths = PathBounds(self.graph, problem, runs.estimates.kind, INPUT_SHARE, settings)
-        for cuts in paths.narrow(low, self.best.makespan):
-            borders = StageBorders.of(paths.stage(cuts))
-            found.append((runs.estimates.makespan(borders.stage), borders))
+        paths = PathBounds(self.graph, problem, runs.kinds, INPUT_SHARE, settings)
+        for stages in paths.narrow(low, self.best.makespan):
+            kinds = tuple(runs.kinds[place] for place in stages.kinds.tolist())
+            borders = StageBorders.of(paths.stage(stages.borders), kinds)
+            found.append((runs.estimates.makespan(borders), borders))
         for _, borders in sorted(found, key=lambda one: one[0])[:MOST_STARTS]:
             self._offer(runs, borders, starts)
         return paths.bound
+
+    def _mean(self, runs: StageRuns, count: int) -> float:
+        """Return the least makespan of some devices that are never idle, by their weighted mean load."""
+        weighted = (runs.problem.work()[runs.kinds] * runs.speed[:, None]).min(axis=0)
+        each = -np.sort(-np.repeat(runs.speed, runs.problem.count[runs.kinds]))
+        return runs.microbatches * float(weighted.sum() / each[:count].sum())
 
     def start_from(self, start: AnySolution) -> None:
         """Use no warm start: the note of the plan says so."""
 
     def _even(self, runs: StageRuns, counts: list[int], starts: list[Start]) -> None:
         """Simulate stages of even work, and of equally many layers, with and without those of no number."""
+        weights = runs.work, runs.layers(numbered=True), runs.layers(numbered=False)
         for count in counts:
-            for weight in (runs.work, runs.layers(numbered=True), runs.layers(numbered=False)):
+            for order, weight in product(runs.orders(count), weights):
                 if not self.expired:
-                    self._offer(runs, StageBorders.even(weight, count * runs.chunks), starts)
+                    self._offer(runs, runs.even(weight, order), starts)
 
     def _from_line(self, runs: StageRuns, devices: int, pieces: int, starts: list[Start]) -> None:
         """Simulate the stages of a plan with one stage on each device, each cut again into pieces."""
         if self.expired:
             return
-        wide = replace(self.devices, kinds=(replace(runs.kind, count=devices, memory=None),))
+        kind = self.devices.kinds[runs.kinds[0]]
+        wide = replace(self.devices, kinds=(replace(kind, count=devices, memory=None),))
         with suppress(InfeasibleError, NoPlanFound):
             plan = self.planned(THROUGHPUT, LINE, wide, WITHOUT)
-            found = StageBorders.of(runs.stage_of(plan.record)).cut_again(runs.work, pieces)
+            found = runs.borders(plan.record).cut_again(runs.work, pieces)
             if found.stages == devices * pieces:
-                self._offer(runs, found, starts)
+                count = found.stages // runs.chunks
+                self._offer(runs, replace(found, kinds=tuple(runs.kinds) * count), starts)
 
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages, moved until they fit; keep them as a start, and as the best if they are."""

@@ -14,8 +14,8 @@ from partitioner import PartitionerError, Solution
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.methods.virtual_stages import bound
-from partitioner.methods.virtual_stages.bound import PathBounds
 from partitioner.methods.virtual_stages.bound_pairs import EFFORT
+from partitioner.methods.virtual_stages.path_bounds import PathBounds
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
@@ -60,7 +60,7 @@ def bounds_of(case: VirtualCase) -> PathBounds:
     problem = request.problem()
     assert isinstance(problem, PipelineProblem)
     nets = build_nets(case.graph, problem.member, problem.n, "passes")
-    return PathBounds(case.graph, replace(problem, nets=nets), 0, INPUT_SHARE, Settings())
+    return PathBounds(case.graph, replace(problem, nets=nets), [0], INPUT_SHARE, Settings())
 
 
 def judged(seed: int, name: str) -> int:

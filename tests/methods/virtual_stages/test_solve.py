@@ -26,7 +26,7 @@ from partitioner import (
 from partitioner.schedule import simulate
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 from tests.oracle_virtual_stages import best_virtual_stages
-from tests.random_virtual_stages import VirtualCase, random_training, random_virtual_case
+from tests.random_virtual_stages import VirtualCase, random_training, random_unlike_case, random_virtual_case
 
 
 def solved(case: VirtualCase) -> Plan | None:
@@ -36,8 +36,8 @@ def solved(case: VirtualCase) -> Plan | None:
         return None
 
 
-def agrees_with_the_oracle(seed: int, name: str) -> None:
-    case = random_virtual_case(np.random.default_rng(seed), name)
+def agrees_with_the_oracle(case: VirtualCase) -> None:
+    name = case.schedule
     given = case.schedule, case.chunks, case.microbatches, case.constraints
     expected, plan = best_virtual_stages(case.graph, case.devices, *given), solved(case)
     assert (plan is None) == (expected is None)
@@ -45,20 +45,28 @@ def agrees_with_the_oracle(seed: int, name: str) -> None:
         assert plan.status == "optimal" and math.isclose(plan.value, expected, rel_tol=1e-9, abs_tol=1e-12)
         count = len(set(plan.stages))
         ranks = VIRTUAL[name].ranks(count, len(plan.stages) // count)
-        assert plan.stages == tuple(f"gpu{rank}" for rank in ranks)
+        assert plan.stages == tuple(plan.stages[rank] for rank in ranks)
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
 @pytest.mark.parametrize("seed", range(12))
 def test_small_plans_are_optimal(name: str, seed: int) -> None:
-    agrees_with_the_oracle(seed, name)
+    agrees_with_the_oracle(random_virtual_case(np.random.default_rng(seed), name))
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+@pytest.mark.parametrize("seed", range(6))
+def test_small_plans_on_unlike_devices_are_optimal(name: str, seed: int) -> None:
+    """Over every order of every choice of the devices."""
+    agrees_with_the_oracle(random_unlike_case(np.random.default_rng(seed), name))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VIRTUAL)
 def test_many_small_plans_are_optimal(name: str) -> None:
     for seed in range(100, 150):
-        agrees_with_the_oracle(seed, name)
+        agrees_with_the_oracle(random_virtual_case(np.random.default_rng(seed), name))
+        agrees_with_the_oracle(random_unlike_case(np.random.default_rng(seed), name))
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
@@ -141,12 +149,9 @@ def test_what_does_not_go_is_refused(options: dict[str, Any], words: str) -> Non
 
 
 @pytest.mark.parametrize("objective", ["throughput", "makespan"])
-def test_unlike_kinds_and_pinned_nodes_are_refused(objective: str) -> None:
+def test_pinned_nodes_are_refused(objective: str) -> None:
     """Also if there is no time to search."""
-    graph = Graph.from_arrays({"a": [1.0] * 4, "b": [2.0] * 4}, [(0, 1), (1, 2), (2, 3)])
     given: dict[str, Any] = {"schedule": "zbv", "microbatches": 4, "time_limit": 1e-3}
-    with pytest.raises(OptionError, match="'zbv': needs devices of one kind, there are 2 kinds"):
-        solve(graph, Devices((DeviceKind("a", 2), DeviceKind("b", 1))), objective, **given)
     with pytest.raises(OptionError, match="'zbv': does not support nodes that are pinned to a device"):
         solve(line(), GPUS, objective, **given, constraints=Constraints(pin={0: "gpu1"}))
 

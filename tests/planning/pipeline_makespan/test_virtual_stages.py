@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -26,31 +27,36 @@ from tests.random_virtual_stages import random_training
 GPUS = Devices((DeviceKind("gpu", 2),))
 
 
-def every_makespan(graph: Graph, name: str, microbatches: int) -> list[float]:
-    """The simulated makespan of every chain of two stages on each of one or two devices."""
-    found = []
-    for count in (1, 2):
-        order = tuple(f"gpu{rank}" for rank in VIRTUAL[name].ranks(count, 2))
-        for stage in chains(graph, atoms(graph, Constraints()), 2 * count):
+def every_makespan(graph: Graph, devices: Devices, name: str, microbatches: int) -> list[float]:
+    """The simulated makespan of every chain of two stages on each of one or two devices, in every order."""
+    found, every = [], [kind.device(i) for kind in devices.kinds for i in range(kind.count)]
+    orders = [names for count in (1, 2) for names in permutations(every, count)]
+    for names in orders:
+        order = tuple(names[rank] for rank in VIRTUAL[name].ranks(len(names), 2))
+        for stage in chains(graph, atoms(graph, Constraints()), len(order)):
             stage_of: dict[Any, int] = dict(zip(graph.ids, stage.tolist(), strict=True))
             placement = {node: order[number] for node, number in stage_of.items()}
             solution = Solution(placement, order=order, stage_of=stage_of)
-            found.append(simulate(graph, GPUS, solution, name, microbatches).makespan)
+            found.append(simulate(graph, devices, solution, name, microbatches).makespan)
     return found
 
 
+UNLIKE = Devices((DeviceKind("gpu", 1), DeviceKind("old", 1, times="gpu", time_factor=2.0)))
+
+
+@pytest.mark.parametrize("devices", [GPUS, UNLIKE], ids=["equal", "unlike"])
 @pytest.mark.parametrize("name", VIRTUAL)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
-def test_the_bound_is_true_and_the_plan_near_the_best(name: str, seed: int) -> None:
+def test_the_bound_is_true_and_the_plan_near_the_best(name: str, seed: int, devices: Devices) -> None:
     rng = np.random.default_rng(seed)
     graph = random_training(rng, 7, path=True, memory=False)
     while not graph.backward.any():
         graph = random_training(rng, 7, path=True, memory=False)
-    plan = solve(graph, GPUS, "makespan", schedule=name, virtual_stages=2, microbatches=6)
-    best = min(every_makespan(graph, name, 6))
+    plan = solve(graph, devices, "makespan", schedule=name, virtual_stages=2, microbatches=6)
+    best = min(every_makespan(graph, devices, name, 6))
     assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9)
     assert plan.value <= 1.05 * best
-    assert simulate(graph, GPUS, plan).makespan == plan.value
+    assert simulate(graph, devices, plan).makespan == plan.value
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
@@ -60,13 +66,14 @@ def test_estimates_are_the_simulated_makespans_of_paths(name: str) -> None:
     while not graph.backward.any():
         graph = random_training(np.random.default_rng(2), 8, path=True, memory=False)
     options = read_options(SIMULATED, {"schedule": name, "microbatches": 6})
-    request = Request(Workload(graph, GPUS), THROUGHPUT, "chain", METHODS["virtual_stages"], options)
+    request = Request(Workload(graph, UNLIKE), THROUGHPUT, "chain", METHODS["virtual_stages"], options)
     problem = request.problem()
     assert isinstance(problem, PipelineProblem)
-    runs = StageRuns(graph, GPUS, request.regime, problem)
-    borders = StageBorders.even(runs.work, 2 * runs.chunks)
-    expected = simulate(graph, GPUS, runs.solution(borders), name, 6).makespan
-    assert math.isclose(runs.estimates.makespan(borders.stage), expected, rel_tol=1e-9)
+    runs = StageRuns(graph, UNLIKE, request.regime, problem)
+    for order in runs.orders(2):
+        borders = runs.even(runs.work, order)
+        expected = simulate(graph, UNLIKE, runs.solution(borders), name, 6).makespan
+        assert math.isclose(runs.estimates.makespan(borders), expected, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{"schedule": "dualpipev", "microbatches": 1}])
@@ -81,7 +88,7 @@ def test_borders_move_and_stages_are_cut_again() -> None:
     assert stages.cut_again(np.ones(4), 2).stage.tolist() == [0, 2, 1, 3]
     found = [stages.moved(*move) for move in stages.moves()]
     assert [one.stage.tolist() for one in found if one is not None] == [[0, 1, 1, 1], [0, 0, 0, 1]]
-    assert StageBorders.even(np.array([5.0, 1.0, 1.0, 1.0]), 3).stage.tolist() == [0, 1, 2, 2]
+    assert StageBorders.even(np.array([5.0, 1.0, 1.0, 1.0]), np.ones(3)).stage.tolist() == [0, 1, 2, 2]
 
 
 def test_both_objectives_prove_the_same_lack_of_room() -> None:
@@ -113,7 +120,7 @@ def test_even_stages_that_lack_memory_are_moved_until_they_fit(schedule: str) ->
     problem = request.problem()
     assert isinstance(problem, PipelineProblem)
     runs = StageRuns(graph, tight, request.regime, problem)
-    even = StageBorders.even(runs.work, 4)
+    even = runs.even(runs.work, np.array([0, 0]))
     found = fitted(even, runs.missing, lambda: False)
     assert 0 < runs.missing(even) < math.inf and found is not None and runs.missing(found) == 0
     assert runs.evaluated(runs.solution(found)).feasible

@@ -1,0 +1,196 @@
+"""The cuts between which stages lie, and what the stages between two of them cost on a kind of device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from partitioner.methods.dp.lattice import ideal_lattice
+from partitioner.methods.loads import joint_terms
+from partitioner.methods.method import Settings
+from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
+from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.variants import PipelineProblem
+
+MOST_CUTS = 600
+COVERS_PER_CUT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class StageCuts:
+    """`m` sets of supernodes, smallest first, of which none leads to one outside; a stage lies between two.
+
+    Parameters
+    ----------
+    member
+        Shape (m, n): the supernodes before each cut.
+    complete
+        Whether these are all such sets.
+    """
+
+    member: Bools
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+    @cached_property
+    def size(self) -> Ints:
+        """Shape (m,): how many supernodes are before each cut."""
+        return np.asarray(self.member.sum(axis=1))
+
+    @cached_property
+    def nested(self) -> Bools:
+        """Shape (m, m): whether the second cut comes after the first."""
+        shared = self.member.astype(np.float64) @ self.member.T.astype(np.float64)
+        return np.asarray((shared == self.size[:, None]) & (self.size[:, None] < self.size[None, :]))
+
+    def sums(self, amount: Floats) -> Floats:
+        """Return the sum of an amount over the supernodes between two cuts, shape (m, m); `amount`: (n,)."""
+        total = self.member @ amount
+        return np.asarray(total[None, :] - total[:, None])
+
+    def stage(self, first: int, last: int) -> Ints:
+        """Return the supernodes between two cuts."""
+        return np.flatnonzero(self.member[last] & ~self.member[first])
+
+
+def cuts_of(problem: PipelineProblem, settings: Settings) -> StageCuts:
+    """Return all ideals if there are at most `MOST_CUTS`, else the prefixes of the topological order."""
+    limit = min(MOST_CUTS, settings.memory_budget // 2**16)
+    lattice = ideal_lattice(problem, limit + 1, COVERS_PER_CUT * MOST_CUTS, lambda: settings.expired)
+    if lattice is None or lattice.size > limit:
+        return StageCuts(np.tri(problem.n + 1, problem.n, -1, dtype=bool), complete=False)
+    member = np.zeros((lattice.size, problem.n), dtype=bool)
+    for i in range(1, lattice.size):  # a subset comes before its supersets
+        member[i] = member[lattice.parent[i]]
+        member[i, lattice.added[i]] = True
+    return StageCuts(member, complete=True)
+
+
+@dataclass(frozen=True, eq=False)
+class CutCosts:
+    """What a stage between two cuts costs on a device of its own; each array has shape (m, m).
+
+    Parameters
+    ----------
+    problem, kind, cuts
+        The problem, the kind of the device, and the cuts.
+    """
+
+    problem: PipelineProblem
+    kind: int
+    cuts: StageCuts
+    known: dict[bytes, Floats] = field(default_factory=dict)
+
+    @property
+    def memory(self) -> float:
+        """The memory of the device."""
+        return float(self.problem.memory[self.kind])
+
+    @property
+    def work(self) -> Floats:
+        """Shape (n,): the time of every supernode, 0 for those that may not run on the kind."""
+        return np.where(self.problem.allowed[self.kind], self.problem.time[self.kind].sum(axis=0), 0.0)
+
+    @cached_property
+    def possible(self) -> Bools:
+        """Whether there is a stage between two cuts, whose supernodes may all run on the kind."""
+        refused = (~self.problem.allowed[self.kind]).astype(float)
+        return np.asarray(self.cuts.nested & (self.cuts.sums(refused) == 0))
+
+    @cached_property
+    def busy(self) -> Floats:
+        """The processing time; infinity where there is no stage."""
+        return np.where(self.possible, self.cuts.sums(self.work), np.inf)
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """Whether the limits of the user allow a stage between two cuts."""
+        limits, pipeline, cuts = self.problem.limits, self.problem.pipeline, self.cuts
+        found = self.possible & _within(cuts.sums(pipeline.nodes.astype(float)), limits.nodes)
+        if limits.neighbours:  # no edge may lead over the stage
+            near = np.zeros((self.problem.n, self.problem.n))
+            near[pipeline.adjacent.owners(), pipeline.adjacent.items] = 1.0
+            found &= (cuts.member @ near > 0).astype(float) @ (~cuts.member).T.astype(float) == 0
+        if limits.layers != type(limits)().layers:
+            layers = np.zeros((self.problem.n, int(pipeline.layers.items.max(initial=-1)) + 1))
+            layers[pipeline.layers.owners(), pipeline.layers.items] = 1.0
+            count = sum((cuts.sums(layer) > 0).astype(float) for layer in layers.T)
+            found &= _within(np.asarray(count), limits.layers)
+        return np.asarray(found)
+
+    @property
+    def alone(self) -> Floats:
+        """The terms of the loads with all nets, as :meth:`terms` returns them."""
+        return self.terms(np.ones(len(self.problem.nets.cost), dtype=bool))
+
+    def terms(self, nets: Bools) -> Floats:
+        """Return the terms of the loads of stages with these nets, shape (terms, m, m).
+
+        The load of a device is the largest term, each summed over its stages. Terms are infinite where there
+        is no stage.
+        """
+        key = nets.tobytes()
+        if key not in self.known:
+            into, out = self._transfers(nets)
+            parts = joint_terms(self.problem.communication, [self.busy], [into], [out])
+            found = np.stack([np.sum(part, axis=0) for part in parts])
+            self.known[key] = np.where(self.possible, found, np.inf)
+        return self.known[key]
+
+    def _transfers(self, nets: Bools) -> tuple[Floats, Floats]:
+        of_nets, found = self.nets(nets), np.zeros((2, len(self.cuts), len(self.cuts)))
+        sent_last = np.ones(len(of_nets.cost), dtype=np.int64)
+        cut_transfers(self.cuts.nested, of_nets, of_nets.held, sent_last, found)
+        return found[0], found[1]
+
+    def nets(self, which: Bools) -> CutNets:
+        """Return some nets, seen from all cuts."""
+        found, member = self.problem.nets, self.cuts.member
+        pins = np.zeros((self.problem.n, len(found.cost)))
+        pins[found.pins.items, found.pins.owners()] = 1.0
+        held = np.ascontiguousarray((member @ pins[:, which]).astype(np.int64))
+        sent = np.ascontiguousarray(member[:, found.source[which]].astype(np.int64))
+        cost = found.cost[which] * self.problem.transfer_factor[self.kind]
+        return CutNets(held, sent, np.diff(found.pins.start)[which], cost)
+
+    def shared_over(self, gap: int) -> Bools:
+        """Return which nets two stages can share that have `gap` stages between them, shape (nets,).
+
+        They can if at least `gap` supernodes fit between two pins.
+        """
+        cuts, pins = self.cuts, self.problem.nets.pins
+        below = np.where(cuts.member, cuts.size[:, None], self.problem.n).min(axis=0)
+        above = np.where(cuts.member, 0, cuts.size[:, None]).max(axis=0)
+        found = np.zeros(len(self.problem.nets.cost), dtype=bool)
+        for e, row in enumerate(pins.lists()):
+            between = above[row][None, :] - below[row][:, None]
+            np.fill_diagonal(between, -1)
+            found[e] = len(row) > 1 and between.max() >= gap
+        return found
+
+    @cached_property
+    def once(self) -> Floats:
+        """The memory that does not depend on the samples in flight, without workspace."""
+        return self.cuts.sums(self.problem.size + self.problem.pipeline.parameters)
+
+    @cached_property
+    def kept(self) -> Floats:
+        """The activations of one sample."""
+        return self.cuts.sums(self.problem.pipeline.activations)
+
+    @cached_property
+    def workspace(self) -> Floats:
+        """The largest workspace of a supernode."""
+        workspace, found = self.problem.pipeline.workspace, np.zeros((len(self.cuts), len(self.cuts)))
+        for amount in np.unique(workspace[workspace > 0]).tolist():  # ascending, so that the largest stays
+            within = self.cuts.sums((workspace == amount).astype(float)) > 0
+            found[within & self.cuts.nested] = amount
+        return found
+
+
+def _within(count: Floats, limits: tuple[int, int]) -> Bools:
+    return np.asarray((count >= limits[0]) & (count <= limits[1]))

@@ -1,0 +1,154 @@
+"""Stages of even weight, and moves of their borders and of the kinds of their devices that lower loads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from partitioner.methods.method import Settings
+from partitioner.methods.virtual_stages.borders import usual_orders
+from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel
+from partitioner.problem.arrays import Floats, Ints
+
+Cost = tuple[float, float, float]
+LESS = 1 - 1e-12
+
+
+@dataclass(frozen=True)
+class StageMovesEffort:
+    """How often stages are moved.
+
+    Measured at half and at twice each value on gnmt and unet training, two stages on each of four devices:
+    values and bounds stay as they are.
+
+    Parameters
+    ----------
+    moves, scarce_moves
+        The moves that are tried, and where memory is scarce.
+    shaken
+        How many borders are moved at random at a time.
+    """
+
+    moves: int = 20_000
+    scarce_moves: int = 400
+    shaken: int = 3
+
+
+EFFORT = StageMovesEffort()
+
+
+def even_stages(model: VirtualModel, weight: Floats, kinds: Ints) -> DealtStages | None:
+    """Return stages along one order, whose weights are even by the speed of their devices.
+
+    It is None if there are too few supernodes, or no such devices. `weight` has shape (n,).
+    """
+    path = _path(model)
+    if len(path) <= model.stages:
+        return None
+    total = model.cuts.member[path] @ weight
+    speed = model.weight[kinds[model.ranks]]
+    aims = total[-1] * (np.cumsum(speed)[:-1] / speed.sum())
+    place = np.abs(total[:, None] - aims).argmin(axis=0)
+    steps = np.arange(1, model.stages)
+    place = np.maximum.accumulate(place - steps) + steps  # no stage is empty
+    place = np.minimum(np.maximum(place, steps), len(path) - 1 - model.stages + steps)
+    return DealtStages(path[np.concatenate(([0], place, [len(path) - 1]))], kinds)
+
+
+def orders_of(model: VirtualModel) -> list[Ints]:
+    """Return usual orders of the devices, as positions in :attr:`VirtualModel.costs`."""
+    count = model.problem.count[[costs.kind for costs in model.costs]]
+    memory = np.array([costs.memory for costs in model.costs])
+    return usual_orders(count, model.weight, memory, model.devices)
+
+
+def _path(model: VirtualModel) -> Ints:
+    """Return the cuts of one order of the supernodes, in which each is followed by the next."""
+    cuts, found = model.cuts, [0]
+    while found[-1] < len(cuts) - 1:
+        found.append(int(np.argmax(cuts.nested[found[-1]])))
+    return np.array(found)
+
+
+def cost_of(model: VirtualModel, stages: DealtStages) -> Cost:
+    """Return the excess of memory, the largest load, and the sum of squared loads, in order of importance."""
+    loads = model.quick_loads(stages)
+    return model.excess(stages), float(loads.max()), float((loads**2).sum())
+
+
+def improved(model: VirtualModel, stages: DealtStages, settings: Settings) -> DealtStages:
+    """Return the stages after moves of single borders and exchanges of kinds that each lower the cost."""
+    cost, going, left = cost_of(model, stages), True, EFFORT.scarce_moves if model.scarce else EFFORT.moves
+    while going:
+        going = False
+        for other in _moves(model, stages):
+            left -= 1
+            if settings.expired or left < 0:
+                return stages
+            found = cost_of(model, other)
+            if _lower(found, cost):
+                stages, cost, going = other, found, True
+                break
+    return stages
+
+
+def _lower(one: Cost, other: Cost) -> bool:
+    """Whether a cost is lower than another beyond rounding."""
+    for a, b in zip(one, other, strict=True):
+        if a < b * LESS:
+            return True
+        if a > b / LESS:
+            return False
+    return False
+
+
+def _moves(model: VirtualModel, stages: DealtStages) -> Iterator[DealtStages]:
+    """Yield the stages after each move of a border to a cut between its neighbours, and of a kind."""
+    borders, kinds = stages
+    for k in range(1, len(borders) - 1):
+        for cut in _between(model, stages, k).tolist():
+            if cut != borders[k]:
+                moved = borders.copy()
+                moved[k] = cut
+                yield DealtStages(moved, kinds)
+    for dealt in _other_kinds(model, kinds) if len(model.costs) > 1 else ():
+        yield DealtStages(borders, dealt)
+
+
+def _between(model: VirtualModel, stages: DealtStages, k: int) -> Ints:
+    """Return the cuts at which a border may be between its neighbours."""
+    (before, _, after), kinds = stages.borders[k - 1 : k + 2], stages.kinds[model.ranks[k - 1 : k + 1]]
+    one, other = (model.costs[place].allowed for place in kinds.tolist())
+    return np.flatnonzero(one[before] & other[:, after])
+
+
+def _other_kinds(model: VirtualModel, kinds: Ints) -> Iterator[Ints]:
+    """Yield the kinds after each exchange of two devices, and of a device for one that is not used."""
+    for i, j in combinations(range(len(kinds)), 2):
+        if kinds[i] != kinds[j]:
+            dealt = kinds.copy()
+            dealt[[i, j]] = kinds[[j, i]]
+            yield dealt
+    used = Counter(model.costs[place].kind for place in kinds.tolist())
+    for i, place in product(range(len(kinds)), range(len(model.costs))):
+        old, new = (model.costs[each].kind for each in (int(kinds[i]), place))
+        if place != kinds[i] and (old == new or used[new] < model.problem.count[new]):
+            dealt = kinds.copy()
+            dealt[i] = place
+            yield dealt
+
+
+def shaken(model: VirtualModel, stages: DealtStages, rng: np.random.Generator) -> DealtStages:
+    """Return the stages with some of the borders moved at random."""
+    count = len(stages.borders)
+    for k in rng.integers(1, count - 1, EFFORT.shaken).tolist() if count > 2 else ():
+        between = _between(model, stages, k)
+        if len(between):
+            moved = stages.borders.copy()
+            moved[k] = rng.choice(between)
+            stages = DealtStages(moved, stages.kinds)
+    return stages
