@@ -155,7 +155,8 @@ class PairSearch:
                 for place in range(len(model.costs)):
                     after = model.with_one(used, place)
                     if after is not None and not self.over:
-                        self._step(reached, rank, place, enough, found.setdefault(after, PairPlans.none(count)))
+                        to = found.setdefault(after, PairPlans.none(count))
+                        self._step(reached, rank, place, enough, to)
             layers.append(found)
         return layers
 
