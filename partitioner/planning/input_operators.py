@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from partitioner.base.errors import NoPlanFound, OptionError
+import numpy as np
+
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.planning.choice import Choice, Solve
@@ -18,6 +20,7 @@ from partitioner.planning.request import Request
 from partitioner.problem.measure import Measure
 from partitioner.results.plan import Plan
 from partitioner.schedule import simulate
+from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.input_operators import (
     AUTO,
@@ -31,6 +34,9 @@ from partitioner.workload.input_operators import (
 
 LOADS = (Measure.LARGEST_LOAD, Measure.LARGEST_LOAD_BY_PASS, Measure.BATCH)
 WORDS = {SENT: "sent from one device", COPIED: "computed on every device that reads them"}
+SEARCHES = 3  # for stages with room for whole copies, each with less memory than the last
+LEAST_SHARE = 0.1
+LACKING = "no plan was found that has room for copies of operators that depend on inputs alone"
 CHOICE = Choice(FIELD, "operators that depend on inputs alone are", WORDS, first_share=0.5)
 
 
@@ -49,6 +55,23 @@ def copies_of(graph: Graph, objective: Objective, options: Mapping[str, Any]) ->
         return str(asked)
     rule = f"the value of objective {objective.name!r} is not made of loads"
     raise OptionError(f"{FIELD} = {asked!r}: must be {SENT!r} or None, {rule}")
+
+
+def note_without_copies(graph: Graph, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a note if copies are asked for and no node can be copied, as where nodes are whole blocks.
+
+    Examples
+    --------
+    >>> note_without_copies(Graph.from_arrays({"gpu": [1.0]}), {"input_operators": "copied"})[0][:40]
+    "input_operators = 'copied' has no effect"
+    """
+    asked = options.get(FIELD)
+    if asked not in (COPIED, AUTO) or has_copies(graph) or input_operators(graph).any():
+        return ()
+    rule = (
+        "no node depends on inputs alone; if nodes are blocks with such operators inside, make the graph by"
+    )
+    return (f"{FIELD} = {asked!r} has no effect: {rule} operator (granularity = 'operator')",)
 
 
 def plan_with_copies(graph: Graph, request: Request, run: Solve, time_limit: float | None) -> Plan:
@@ -71,26 +94,80 @@ def plan_with_copies(graph: Graph, request: Request, run: Solve, time_limit: flo
     Raises
     ------
     InfeasibleError, NoPlanFound
-        If there is no plan, or none is found; the latter also if the plan that is found lacks memory for its
-        copies.
+        If there is no plan, or none is found.
     """
     started = time.perf_counter()
-    found = run(with_shares_of_copies(graph), time_limit=time_limit, **{FIELD: None})
+
+    def left() -> float | None:
+        """Return the seconds that are left; a last search has a tenth of the limit."""
+        used = time.perf_counter() - started
+        return None if time_limit is None else max(time_limit - used, LEAST_SHARE * time_limit)
+
+    shared = with_shares_of_copies(graph)
+    devices, bound, plan = request.devices, None, None
+    for _ in range(SEARCHES):
+        try:
+            found = run(shared, devices=devices, time_limit=left(), **{FIELD: None})
+        except (InfeasibleError, NoPlanFound):
+            if bound is None:
+                raise
+            break
+        bound = found.bound if bound is None else bound
+        plan, lacking = _with_whole_copies(graph, request, found, bound)
+        if plan is not None:
+            break
+        devices = _with_less_memory(devices, lacking)
+    if plan is None:
+        assert bound is not None
+        try:
+            plan = _sent(run(graph, time_limit=left(), **{FIELD: SENT}), bound)
+        except InfeasibleError as error:  # of plans with copies nothing is proven
+            raise NoPlanFound(f"{LACKING}, and none sends them: {error}") from error
+    return replace(plan, runtime_seconds=time.perf_counter() - started)
+
+
+def _with_whole_copies(
+    graph: Graph, request: Request, found: Plan, bound: float
+) -> tuple[Plan | None, float]:
+    """Return a plan whose stages have whole copies, or None and the memory that a device lacks for them."""
     options = {**found.options, FIELD: COPIED}
     record = replace(found.record, options=options)
     evaluation, bubbles = _evaluated(graph, request, record)
     if evaluation.violations:
-        words = "the plan that was found lacks room for copies of operators that depend on inputs alone"
-        raise NoPlanFound(f"{words}: {evaluation.violations[0]}")
-    ended = request.settings.ended(found.bound, evaluation.value)
+        return None, max(load.memory - (load.memory_limit or np.inf) for load in evaluation.loads)
+    ended = request.settings.ended(bound, evaluation.value)
     ended = found.stop_reason if ended == "heuristic" and found.status != "optimal" else ended
     copied = replace(request, workload=replace(request.workload, graph=record.trained(graph)))
     proof = Proof(
-        found.bound, ended, found.backend, found.notes, found.statistics, native_status=found.native_status
+        bound, ended, found.backend, found.notes, found.statistics, native_status=found.native_status
     )
     plan = plan_of(copied, found.record, evaluation, proof, bubbles)
-    seconds = time.perf_counter() - started
-    return replace(plan, split=found.split, method=found.method, options=options, runtime_seconds=seconds)
+    return replace(plan, split=found.split, method=found.method, options=options), 0.0
+
+
+def _with_less_memory(devices: Devices, lacking: float) -> Devices:
+    """Return the devices with less memory where it is limited, but none with less than nothing."""
+    kinds = tuple(
+        kind if kind.memory is None else replace(kind, memory=max(kind.memory - lacking, 0.0))
+        for kind in devices.kinds
+    )
+    return replace(devices, kinds=kinds)
+
+
+def _sent(plan: Plan, bound: float) -> Plan:
+    """Return a plan without copies that stands for one with copies, with a bound for both kinds of plans."""
+    note = (
+        "no plan was found that has room for copies of operators that depend on inputs alone: they are sent"
+    )
+    weaker = max(bound, plan.bound) if plan.maximised else min(bound, plan.bound)
+    proven = weaker == plan.bound
+    return replace(
+        plan,
+        bound=weaker,
+        status=plan.status if proven else "feasible",
+        stop_reason=plan.stop_reason if proven else "heuristic",
+        notes=(*plan.notes, note),
+    )
 
 
 def _evaluated(

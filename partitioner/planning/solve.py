@@ -17,7 +17,7 @@ from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import method_under, require_choosing
 from partitioner.planning.input_operators import CHOICE as INPUT_OPERATORS
-from partitioner.planning.input_operators import copies_of, plan_with_copies
+from partitioner.planning.input_operators import copies_of, note_without_copies, plan_with_copies
 from partitioner.planning.objectives import DEFAULT, SIMULATED, default_objective, objective_of
 from partitioner.planning.options import check_values, request_of
 from partitioner.planning.remedies import remedies
@@ -181,6 +181,7 @@ def solve(
         noted += (TIMED,) if wanted is SIMULATED else ()
     check_time_limit(graph, wanted.measure, time_limit)
     copies = copies_of(graph, wanted, method_options)
+    noted += note_without_copies(graph, method_options)
     if copies == AUTO:
         return INPUT_OPERATORS.best_of_both(again, time_limit)
     if method == "auto":

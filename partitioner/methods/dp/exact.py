@@ -37,6 +37,8 @@ from partitioner.methods.dp.linear import (
     too_many,
 )
 from partitioner.methods.dp.many_kinds import improve, pays_for_nets
+from partitioner.methods.dp.reduced import can_be_reduced, reduced
+from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
 
@@ -72,6 +74,13 @@ class LadderEffort:
         The share of the time left for an enumeration of many ideals, and again for their search.
     quick_orders
         The linear orders that are tried where the search over many kinds of devices follows.
+    most_reduced, reduced_ideals, reduced_share
+        The most supernodes of a problem that is reduced, the most ideals that are searched then, and the
+        share of the time left. Which supernodes lead to which takes the square of their number.
+    left_out
+        What the supernodes that are left out take together at most, as fractions of the value, one after
+        another. T5 in training, 291 supernodes on 4 devices: 0.2 leaves 40,000 ideals, and proves 99 % of the
+        value in 0.3 s; 0.02 leaves 820,000, and proves 99.98 %.
     """
 
     near: float = 1.15
@@ -84,6 +93,10 @@ class LadderEffort:
     early_seconds: float = 10.0
     lattice_share: float = 0.6
     quick_orders: int = 2
+    most_reduced: int = 3_000
+    reduced_ideals: int = 1_500_000
+    reduced_share: float = 0.6
+    left_out: tuple[float, ...] = (0.2, 0.05, 0.02, 0.0)
 
 
 EFFORT = LadderEffort()
@@ -191,6 +204,34 @@ def _early(climb: Climb) -> Outcome | None:
     return outcome if _ended(outcome, climb.settings) else None
 
 
+def _reduced(climb: Climb) -> Outcome | None:
+    """Search all ideals of smaller problems, with ever less left out: their bounds hold here."""
+    linear, settings = climb.linear, climb.within(EFFORT.reduced_share)
+    for share in EFFORT.left_out:
+        smaller = reduced(climb.problem, share * linear.value)
+        lattice = lattice_within(smaller.problem, settings, most=EFFORT.reduced_ideals)
+        if lattice is None:  # with less left out there are more
+            break
+        tables = ChainTables(smaller.problem, relax(smaller.problem), lattice)
+        bracket = TableBracket(tables, settings, linear.bound, linear.value)
+        bracket.narrow()
+        linear.bound = max(linear.bound, min(bracket.bound, linear.value))
+        if bracket.stages is not None:
+            stages = smaller.stages_of(bracket.stages)
+            linear.offer(value_of(climb.problem, stages), stages)
+        if climb.is_decided or settings.expired:
+            break
+    return climb.outcome if climb.is_decided or climb.settings.expired else None
+
+
+def _can_be_reduced(climb: Climb) -> bool:
+    """Whether smaller problems are searched."""
+    problem = climb.problem
+    return (
+        problem.n <= EFFORT.most_reduced and bool(np.isfinite(climb.linear.value)) and can_be_reduced(problem)
+    )
+
+
 def _all_ideals(climb: Climb) -> Outcome | None:
     """Enumerate all ideals that fit in memory and search them; if that fails, the run has a time limit."""
     problem, linear, settings = climb.problem, climb.linear, climb.settings
@@ -284,6 +325,13 @@ LADDER: tuple[Rung, ...] = (
         _early,
         effort="3 rounds, 30 % of the time, at most 10 s",
         won="12 of 20: better values on line balancings and NASNet, 6 proofs ten times sooner",
+    ),
+    Rung(
+        "smaller problems",
+        lambda climb: climb.settings.deadline is not None and _can_be_reduced(climb),
+        _reduced,
+        effort="60 % of the time left, up to 1.5 million ideals each",
+        won="T5 in training on 4 devices, 474 nodes: a gap of 0.0 % for 8.9 % in 30 s",
     ),
     Rung(
         "all ideals",

@@ -1,0 +1,239 @@
+"""A smaller problem whose least value is a lower bound: light supernodes are left out, heavy nets joined.
+
+Leaving out any set of supernodes raises no load: their time is gone, and nets have fewer pins. Every chain of
+the whole is one of the rest, if what comes after another still does. So the least value of the rest is a
+lower bound, and a close one if what is left out is light.
+
+Let W be the cost of the nets of u and v alone, R that of all other nets of u, and t the time of u; u is in
+stage S and v in stage T. If u moves to T on kind k, with f the time that a transfer of cost 1 takes,
+
+    load(T) changes by at most  t_k + f_k (R - W),       load(S)  by at most  f (R - W) - t,
+
+and no other load rises. The chain stays one if v is a successor of u and all others come after v, or v is a
+predecessor of u and all others come before v. So if t + f R <= f W on every kind that may run v, and
+f R <= f W + t on every one that may run u, some best chain holds u and v in one stage, and they become one
+supernode, with what lies between them. Where u takes 1 and reads a tensor that costs 2, and v alone reads its
+result of cost 4: 1 + 2 <= 4.
+
+Both hold for largest loads of devices that transfer and process in turn and have memory for everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from partitioner.methods.dp.blocks import merged, split_blocks
+from partitioner.methods.method import Part, part_numbers
+from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
+from partitioner.problem.measure import Measure
+from partitioner.problem.orders import depth_first
+from partitioner.problem.precedence import merge_cycles
+from partitioner.problem.problem import Nets
+from partitioner.problem.variants import ChainProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A problem without its light supernodes and with others joined.
+
+    Parameters
+    ----------
+    problem
+        The smaller problem; its least value is a lower bound on that of the whole.
+    whole
+        The whole problem.
+    kept
+        Shape (n,): which supernodes are not left out.
+    block
+        Shape (kept,): the supernode of the smaller problem that each of them is in.
+    """
+
+    problem: ChainProblem
+    whole: ChainProblem
+    kept: Bools
+    block: Ints
+
+    def stages_of(self, parts: Sequence[Part]) -> list[Part]:
+        """Return stages of the smaller problem as stages of the whole.
+
+        What was left out joins the first stage that reads it, or else the last one that it reads from.
+        """
+        stage = np.full(self.whole.n, -1)
+        stage[self.kept] = part_numbers(split_blocks(parts, self.block), len(self.block))
+        out = np.flatnonzero(~self.kept).tolist()
+        for v in reversed(out):
+            readers = stage[self.whole.successors.row(v)]
+            stage[v] = readers[readers >= 0].min(initial=len(parts))
+        for v in out:
+            if stage[v] == len(parts):
+                stage[v] = stage[self.whole.predecessors.row(v)].max(initial=0)
+        return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
+
+
+def can_be_reduced(problem: ChainProblem) -> bool:
+    """Whether the bound of a smaller problem holds, as it does for plain loads where memory is no limit."""
+    plain = problem.pipeline is None and problem.measure is Measure.LARGEST_LOAD and problem.lossless
+    roomy = bool((problem.memory[problem.count > 0] >= problem.size.sum()).all())
+    return plain and roomy and problem.communication == "sequential"
+
+
+def reduced(problem: ChainProblem, lightest: float) -> Reduced:
+    """Return the problem without the lightest supernodes, the others joined where a best chain has them so.
+
+    Parameters
+    ----------
+    problem
+        A problem that can be reduced.
+    lightest
+        What the supernodes that are left out take together at most, their nets included.
+    """
+    kept = _heavy(problem, lightest)
+    rest = problem if kept.all() else _without(problem, ~kept)
+    block = np.arange(rest.n)
+    smaller, size = rest, rest.n + 1
+    while smaller.n < size:
+        size = smaller.n
+        block = _numbered(smaller, joined_by_heavy_nets(smaller))[block]
+        smaller = merged(rest, block)
+    return Reduced(smaller, problem, kept, block)
+
+
+def _heavy(problem: ChainProblem, lightest: float) -> Bools:
+    """Return which supernodes are kept, shape (n,), where the lightest are left out, but not all."""
+    present = problem.count > 0
+    time = np.where(present[:, None], problem.work(), np.inf).min(axis=0)
+    weight = time + problem.transfer_factor[present].max() * _moved(problem)
+    order = np.argsort(weight, kind="stable")
+    kept = np.ones(problem.n, dtype=bool)
+    kept[order[:-1][np.cumsum(weight[order[:-1]]) <= lightest]] = False
+    return kept
+
+
+def _moved(problem: ChainProblem) -> Floats:
+    """Return the cost of all nets of each supernode, shape (n,)."""
+    nets = problem.nets
+    return np.bincount(nets.pins.items, nets.cost[nets.pins.owners()], problem.n).astype(np.float64)
+
+
+def _without(problem: ChainProblem, out: Bools) -> ChainProblem:
+    """Return the problem without some supernodes; what came after another still does."""
+    kept = np.flatnonzero(~out)
+    number = np.cumsum(~out) - 1
+    pairs = np.array([*_direct(problem, out)], dtype=np.int64).reshape(-1, 2)
+    pairs = number[pairs]
+    return replace(
+        problem,
+        time=np.ascontiguousarray(problem.time[:, :, kept]),
+        size=problem.size[kept],
+        allowed=problem.allowed[:, kept],
+        successors=rows_of(pairs[:, 0], pairs[:, 1], len(kept)),
+        predecessors=rows_of(pairs[:, 1], pairs[:, 0], len(kept)),
+        nets=_nets_without(problem.nets, out),
+        member=np.arange(len(kept)),
+        relaxed_size=problem.relaxed_size[kept],
+        relaxed_allowed=problem.relaxed_allowed[:, kept],
+        coarser=None,
+        output=np.zeros(0),
+    )
+
+
+def _direct(problem: ChainProblem, out: Bools) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of kept supernodes that follow each other with no kept one between them."""
+    reached = _reached(problem.successors.lists(), upwards=True)
+    kept = sum(1 << v for v in np.flatnonzero(~out).tolist())
+    for v in np.flatnonzero(~out).tolist():
+        left = reached[v] & kept
+        while left:
+            after = (left & -left).bit_length() - 1  # the lowest number comes first
+            yield v, after
+            left &= ~(reached[after] | 1 << after)
+
+
+def _nets_without(nets: Nets, out: Bools) -> Nets:
+    """Return the nets without some pins, and those with two at least; a lost producer is the first pin."""
+    number = np.cumsum(~out) - 1
+    stays = ~out[nets.pins.items]
+    owner = nets.pins.owners()[stays]
+    cut = np.bincount(owner, minlength=len(nets.cost)) > 1
+    inside = cut[owner]
+    owner, pin = (np.cumsum(cut) - 1)[owner[inside]], number[nets.pins.items[stays][inside]]
+    pins = rows_of(owner, pin, int(cut.sum()))
+    source = np.where(out[nets.source[cut]], pins.items[pins.start[:-1]], number[nets.source[cut]])
+    of_node = rows_of(pin, owner, int((~out).sum()))
+    return Nets(pins, of_node, nets.cost[cut], source, nets.made[cut], nets.read[stays][inside])
+
+
+def _numbered(problem: ChainProblem, label: Ints) -> Ints:
+    """Return the class of each supernode; those on a cycle are one, and numbers are a topological order."""
+    _, label = np.unique(label, return_inverse=True)
+    after = problem.successors
+    pairs = np.stack((label[after.owners()], label[after.items]), axis=1)
+    group, pairs = merge_cycles(label, pairs[pairs[:, 0] != pairs[:, 1]])
+    count = int(group.max(initial=-1)) + 1
+    after, before = (rows_of(pairs[:, i], pairs[:, 1 - i], count) for i in (0, 1))
+    return np.asarray(np.argsort(depth_first(after, before))[group])
+
+
+def joined_by_heavy_nets(problem: ChainProblem) -> Ints:
+    """Return a class for each supernode, shape (n,); those of one class are together in some best chain.
+
+    No supernode is in two pairs, so that all pairs hold at once; ask again for the problem of the classes.
+    """
+    found, total = np.arange(problem.n), _moved(problem)
+    after = _reached(problem.successors.lists(), upwards=True)
+    before = _reached(problem.predecessors.lists(), upwards=False)
+    paired: set[int] = set()
+    for (one, other), cost in sorted(_between(problem.nets).items(), key=lambda item: -item[1]):
+        for u, v in ((one, other), (other, one)):
+            free = u not in paired and v not in paired
+            if (
+                free
+                and _pays(problem, u, v, cost, total[u] - cost)
+                and _next_to(problem, u, v, after, before)
+            ):
+                found[u] = v
+                paired |= {u, v}
+    return found
+
+
+def _between(nets: Nets) -> dict[tuple[int, int], float]:
+    """Return the cost of the nets of two supernodes alone, by these."""
+    found: dict[tuple[int, int], float] = {}
+    for pins, cost in zip(nets.pins.lists(), nets.cost.tolist(), strict=True):
+        if len(pins) == 2:
+            pair = (min(pins), max(pins))
+            found[pair] = found.get(pair, 0.0) + cost
+    return found
+
+
+def _pays(problem: ChainProblem, u: int, v: int, between: float, rest: float) -> bool:
+    """Whether no load rises if u moves to the stage of v."""
+    present = problem.count > 0
+    there, here = (present & problem.allowed[:, node] for node in (v, u))
+    time, factor = problem.time[:, :, u].sum(axis=1), problem.transfer_factor
+    enters = (time + factor * rest <= factor * between)[there].all()
+    leaves = (factor * rest <= factor * between + time)[here].all()
+    return bool(problem.allowed[there, u].all() and enters and leaves)
+
+
+def _next_to(problem: ChainProblem, u: int, v: int, after: Sequence[int], before: Sequence[int]) -> bool:
+    """Whether all other successors of u come after v, which is one, or all other predecessors before v."""
+    rows: tuple[tuple[Rows, Sequence[int]], ...]
+    rows = ((problem.successors, after), (problem.predecessors, before))
+    for neighbours, reached in rows:
+        row = neighbours.row(u).tolist()
+        if v in row:
+            return all(reached[v] >> other & 1 for other in row if other != v)
+    return False
+
+
+def _reached(rows: Sequence[Sequence[int]], upwards: bool) -> list[int]:
+    """Return the supernodes that each one leads to, as the bits of an integer; upwards: to higher numbers."""
+    found = [0] * len(rows)
+    for i in reversed(range(len(rows))) if upwards else range(len(rows)):
+        for other in rows[i]:
+            found[i] |= found[other] | 1 << other
+    return found
