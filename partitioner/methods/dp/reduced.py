@@ -25,8 +25,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.dp.blocks import merged, split_blocks
-from partitioner.methods.method import Part, part_numbers
+from partitioner.methods.dp.forms import merged, split_blocks
+from partitioner.methods.loads import part_numbers
+from partitioner.methods.method import Part
 from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
 from partitioner.problem.measure import Measure
 from partitioner.problem.orders import depth_first

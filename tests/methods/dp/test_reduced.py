@@ -13,8 +13,8 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp import exact
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.reduced import can_be_reduced, joined_by_heavy_nets, reduced
-from partitioner.methods.loads import value_of
-from partitioner.methods.method import Settings, part_numbers
+from partitioner.methods.loads import part_numbers, value_of
+from partitioner.methods.method import Settings
 from partitioner.problem.contract import Goal, contract
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
@@ -35,12 +35,12 @@ def drawn(rng: np.random.Generator) -> tuple[pt.Graph, pt.Devices]:
         else np.full(len(edges), rng.choice([0.5, 3.0]))
     )
     times = {kind: rng.integers(0, 5, n).astype(float) for kind in ("accelerator", "cpu")}
-    allowed, color = rng.random(n) < 0.7, list[str | None]([None] * n)
+    allowed, color = rng.random(n) < 0.7, [f"c{i}" for i in range(n)]
     if training:
         edges += [(n + j, n + i) for i, j in edges] + [(i, n + i) for i in range(n)]
         cost = np.concatenate((cost, cost, 0.5 * rng.integers(0, 3, n)))
         times = {kind: np.concatenate((row, 2 * row)) for kind, row in times.items()}
-        allowed, color = np.tile(allowed, 2), [f"c{i}" for i in range(n)] * 2
+        allowed, color = np.tile(allowed, 2), 2 * color
     count = len(times["cpu"])
     graph = pt.Graph.from_arrays(
         times, edges, cost.tolist(), allowed={"cpu": allowed.tolist()}, color=color,
