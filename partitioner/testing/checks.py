@@ -1,24 +1,28 @@
-"""The checks that every method must pass, and the workloads that they are made on."""
+"""The checks that every method must pass, of plans and of how runs end, and the workloads of these checks."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from partitioner.base.clock import Clock
 from partitioner.evaluation.shape import SHAPES
 from partitioner.extensions import registered
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import Objective, objective_of
-from partitioner.testing.endings import check_ctrl_c, check_stop, check_time_limit
-from partitioner.testing.failures import MissingPlan, NotRepeatable, WrongBound, WrongPlan
+from partitioner.testing.failures import LateEnd, MissingPlan, NotRepeatable, WrongBound, WrongPlan
 from partitioner.testing.oracle import NEEDS_ORDER, least_value
 from partitioner.testing.question import TOLERANCE, MethodAnswer, Question
 from partitioner.workload.devices import COMMUNICATION_MODELS, DeviceKind, Devices
 from partitioner.workload.graph import Graph
 
+LIMIT = 0.5  # seconds: the time limit of a run, and the time until it is asked to stop
+GRACE = 1.0  # seconds that a run may take to end
 MOST_NODES, MOST_ORDERED = 6, 4  # nodes of workloads, and of workloads for which all orders are tried
 EVERY = 5  # every fifth case is solved twice
 ENOUGH = 5  # among this number of cases with a plan, a method must solve at least one
@@ -249,3 +253,83 @@ def _devices(rng: random.Random, total: float) -> Devices:
     memory = float(round(total * rng.uniform(0.3, 1.0))) if rng.random() < 0.5 else None
     kinds = (DeviceKind("gpu", gpus, memory=memory), DeviceKind("cpu", cpus, pays_communication=False))
     return Devices(kinds[: 1 + (cpus > 0)], rng.choice(COMMUNICATION_MODELS))
+
+
+def check_time_limit(question: Question) -> None:
+    """Run the method with a time limit; the compilation of kernels does not count.
+
+    Raises
+    ------
+    MethodFailure
+        If the run takes a second more than the limit, or its answer is wrong.
+    """
+    _check(question, f"the time limit of {LIMIT:g} s", lambda: question.ask(time_limit=LIMIT))
+
+
+def check_stop(question: Question) -> None:
+    """Run the method without a time limit, and set the event `stop` of the call.
+
+    Raises
+    ------
+    MethodFailure
+        If the run takes a second more after that, or its answer is wrong.
+    """
+
+    def ask() -> MethodAnswer:
+        event = threading.Event()
+        timer = threading.Timer(LIMIT, event.set)
+        timer.start()
+        try:
+            return question.ask(stop=event)
+        finally:
+            timer.cancel()
+
+    _check(question, f"the event that was set after {LIMIT:g} s", ask)
+
+
+def check_ctrl_c(question: Question) -> None:
+    """Run the method without a time limit, and send the signal of Ctrl-C.
+
+    Nothing is run if the signal cannot be sent: outside the main thread, if the program has set a handler for
+    it, and on systems without ``signal.pthread_kill``.
+
+    Raises
+    ------
+    MethodFailure
+        If the run takes a second more after that, or its answer is wrong.
+    """
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    main = threading.current_thread() is threading.main_thread()
+    if ours and main and hasattr(signal, "pthread_kill"):
+        _check(question, f"Ctrl-C after {LIMIT:g} s", lambda: _interrupted(question))
+
+
+def _interrupted(question: Question) -> MethodAnswer:
+    """Return the answer of a run that gets the signal, which may also arrive just after its end."""
+    thread = threading.get_ident()
+    timer = threading.Timer(LIMIT, lambda: signal.pthread_kill(thread, signal.SIGINT))
+    try:
+        timer.start()
+        try:
+            return question.ask()
+        finally:
+            timer.cancel()
+            timer.join()
+    except KeyboardInterrupt:
+        return MethodAnswer(None, "interrupted")
+
+
+def _check(question: Question, what: str, ask: Callable[[], MethodAnswer]) -> None:
+    """Run, and once more if the run takes too long: the first run also loads modules."""
+    seconds = 0.0
+    for _ in range(2):
+        clock = Clock()
+        answer = ask()
+        seconds = Clock().started - clock.started - clock.compiled
+        if answer.plan is not None:
+            question.check_sound(answer.plan)
+        elif answer.reason != "interrupted" and answer.reason != "no plan":
+            question.check_no_plan(answer)
+        if seconds <= LIMIT + GRACE:
+            return
+    raise LateEnd(question.say(f"in spite of {what} the run took {seconds:.1f} s"), question.line)

@@ -11,7 +11,7 @@ from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, explain, sol
 from partitioner.base.errors import SHOWN_FLAWS
 from partitioner.cli.methods import backends_table, methods_table
 from partitioner.evaluation.result import Evaluation
-from partitioner.evaluation.text.timetable import MOST_ROWS
+from partitioner.evaluation.text.tables import MOST_LINES
 from partitioner.methods.registry import METHODS
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from tests.instances import chain, training, zero
@@ -194,7 +194,7 @@ def test_the_middle_of_a_long_timetable_is_left_out() -> None:
     """120 lines: the first 20, the last 20, and how many there are between."""
     table = latency_table(80, 120, subgraphs_per_accelerator=60)
     lines = [line for line in table.splitlines() if "node-" in line or "more lines" in line]
-    assert len(lines) == MOST_ROWS + 1
+    assert len(lines) == MOST_LINES + 1
     assert lines[20].strip() == "... 80 more lines"
     assert "'node-19'" in lines[19] and "'node-100'" in lines[21]
 

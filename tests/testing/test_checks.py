@@ -30,7 +30,7 @@ from partitioner.testing import (
     check_endings,
     check_method,
     check_plans,
-    endings,
+    checks,
 )
 from partitioner.testing.checks import large_workload
 
@@ -44,7 +44,7 @@ STEP = 0.01
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs may take half a second to end."""
-    monkeypatch.setattr(endings, "GRACE", 0.5)
+    monkeypatch.setattr(checks, "GRACE", 0.5)
 
 
 @pytest.mark.parametrize(

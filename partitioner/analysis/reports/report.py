@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from partitioner.analysis.plots.timeline import timeline_title
 from partitioner.analysis.reports.canvas import require_bokeh, stacked
-from partitioner.analysis.reports.loads import loads_figure
-from partitioner.analysis.reports.memory import memory_figure
+from partitioner.analysis.reports.devices import loads_figure, memory_figure
 from partitioner.analysis.reports.network import MOST_NODES, network_figure
 from partitioner.analysis.reports.parts import PlanPart, parts_of
 from partitioner.analysis.reports.scheduled import scheduled

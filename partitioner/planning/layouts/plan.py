@@ -6,24 +6,32 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
+
+import numpy as np
 
 from partitioner.base.argument_types import check_counts
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.units import MS_PER_SECOND
 from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.planning.layouts.changes import find_changes, other_devices
+from partitioner.planning.layouts.costs import FIELDS
 from partitioner.planning.layouts.fewest_gpus import fewest_gpus
 from partitioner.planning.layouts.layout import Cluster
 from partitioner.planning.layouts.question import LATENCY, NETWORK, NODE, asked_question
-from partitioner.planning.layouts.refine import refined
 from partitioner.planning.layouts.result import LayoutPlan
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.layouts.search import ClusterLayoutSearch
 from partitioner.planning.layouts.timing import LayoutRun
+from partitioner.planning.solve import solve
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import DeviceKind, Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.layer import ACCELERATOR, Layer
 
 TOP, TIME_LIMIT = 5, 30.0
 REFINED, LEAST = 3.0, 0.5  # seconds for the stages of a layout, and those below which none are sought
@@ -190,3 +198,50 @@ def _why_none(search: ClusterLayoutSearch, runtime: str, cluster: Cluster) -> st
     missing, run = search.nearest
     need = f"the nearest, {run.layout.name}, ZeRO {run.layout.zero}, recomputation {run.layout.recompute}"
     return f"none of {search.tried} layouts fits the memory; {need}, lacks {missing / 1e9:.3g} GB on a GPU"
+
+
+def refined(run: LayoutRun, seconds: float, stop: StopEvent | None) -> LayoutRun:
+    """Return the run with the stages that the exact methods find, or the same if none are faster."""
+    if run.layout.pipeline == 1:
+        return run
+    layout = run.layout
+    options: dict[str, Any] = {"schedule": layout.schedule, "microbatches": run.microbatches}
+    if layout.virtual_stages > 1:
+        options["virtual_stages"] = layout.virtual_stages
+    try:
+        found = solve(
+            _graph(run),
+            Devices((DeviceKind(ACCELERATOR, layout.pipeline, memory=run.costs.cluster.memory),)),
+            "makespan",
+            time_limit=seconds,
+            stop=stop,
+            **options,
+        )
+    except (InfeasibleError, NoPlanFound, OptionError):
+        return run
+    borders = _borders(found, len(run.costs.layer_names))
+    if len(borders) != layout.stages + 1:
+        return run
+    other = replace(run, borders=borders)
+    return other if other.fits and other.simulated[0] < run.simulated[0] else run
+
+
+def _graph(run: LayoutRun) -> Graph:
+    """Return the chain of the layers, with times and memory under the layout."""
+    costs = run.costs.layers(run.layout)
+    fields = {name: getattr(costs, name).tolist() for name in FIELDS}
+    layers = [
+        Layer(str(i), **{name: values[i] for name, values in fields.items()})
+        for i in range(len(run.costs.layer_names))
+    ]
+    return Graph.chain(layers, bandwidth=run.costs.cluster.bandwidth(run.layout.apart), training=True)
+
+
+def _borders(plan: Plan, layers: int) -> tuple[int, ...]:
+    """Return the first layer of every stage of a plan, and the number of layers."""
+    if plan.stage_of is not None:
+        stage = np.array([plan.stage_of[str(i)] for i in range(layers)])
+    else:
+        place = {name: i for i, name in enumerate(plan.stages)}
+        stage = np.array([place[plan.placement[str(i)]] for i in range(layers)])
+    return (0, *(np.flatnonzero(np.diff(stage)) + 1).tolist(), layers)

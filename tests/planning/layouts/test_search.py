@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.planning.layouts.least_time import least_time
+from partitioner.planning.layouts.search import least_time
 from tests.planning.layouts.cases import random_config, random_search
 from tests.planning.layouts.memory_oracle import memory
 

@@ -12,9 +12,9 @@ import partitioner as pt
 from partitioner.estimation.named_devices import named_device
 from partitioner.planning.pools.pool import PooledKind
 from partitioner.planning.serving import search as searching
+from partitioner.planning.serving.on_pool import most_separate, separate
 from partitioner.planning.serving.pipelines import PipelineRun, ServingLayout
 from partitioner.planning.serving.search import ServingSearch
-from partitioner.planning.serving.separate import most_separate, separate
 from tests.planning.serving.test_plan_serving import NEAR, config, exhaustive, random_search
 
 
