@@ -9,6 +9,10 @@ for three additive weights: those of the relaxation, and shares of a device of w
 All attempts of a round have the same effort, which grows from round to round; they search from the first
 stage and from the last one in turn. What an attempt cannot decide is left behind in its round only. Three
 nodes of 4 on two devices at t = 5 each take more than half of a device, and 3 > 2: the bound is above 5.
+
+The walk over the stages of a state is its own, not :func:`partitioner.methods.dp._walk_core.walk_of`, which
+looks up the covers of an ideal in a lattice. Here there is none: an ideal is a hash and the supernodes that
+are placed, what may follow is a list of those that wait for no other one, and a walk ends after some steps.
 """
 
 from __future__ import annotations
