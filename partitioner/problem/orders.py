@@ -46,6 +46,42 @@ def depth_first(successors: Rows, predecessors: Rows, priority: Floats | None = 
     return np.array(order, dtype=np.int64)
 
 
+def by_label(successors: Rows, predecessors: Rows, label: Ints) -> Ints:
+    """Return a topological order in which supernodes of one label follow each other as long as one is ready.
+
+    Parameters
+    ----------
+    successors, predecessors
+        The precedence.
+    label
+        Shape (n,): the label of each supernode; the smallest one that is ready comes next.
+
+    Examples
+    --------
+    >>> from partitioner.problem.arrays import rows_of
+    >>> after, before = rows_of(np.array([0]), np.array([2]), 3), rows_of(np.array([2]), np.array([0]), 3)
+    >>> by_label(after, before, np.array([0, 1, 0])).tolist()
+    [0, 2, 1]
+    """
+    missing, after, of = np.diff(predecessors.start).tolist(), successors.lists(), label.tolist()
+    ready: dict[int, list[int]] = {}
+    for v in range(len(of) - 1, -1, -1):
+        if not missing[v]:
+            ready.setdefault(of[v], []).append(v)
+    order: list[int] = []
+    while ready:
+        now = min(ready)
+        while ready[now]:
+            node = ready[now].pop()
+            order.append(node)
+            for other in after[node]:
+                missing[other] -= 1
+                if not missing[other]:
+                    ready.setdefault(of[other], []).append(other)
+        del ready[now]
+    return np.array(order, dtype=np.int64)
+
+
 def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
     """Return the reverse postorder of a depth-first search over the supernodes.
 

@@ -92,6 +92,9 @@ class Pipeline:
         The least number of devices of a stage.
     divided
         Shape (n,): memory that the copies of a stage divide, in addition to `Problem.size`; empty if none.
+    spans
+        Shape (P, K - P): the last P kinds have no devices of their own, a stage on one has these numbers of
+        devices of the other kinds (:mod:`partitioner.methods.dp.any_groups`); empty if all have their own.
     """
 
     weights: Floats
@@ -116,6 +119,15 @@ class Pipeline:
     divided: Floats = field(default_factory=lambda: np.zeros(0))
     held: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     link: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    spans: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+
+    def sharing(self, count: Ints) -> Ints:
+        """Return how many devices may share a stage by kind, of kinds with these numbers; both shape (K,)."""
+        if not len(self.spans):
+            return count
+        real = count[: self.spans.shape[1]]
+        together = np.eye(len(real), dtype=bool) | ((self.spans.T @ self.spans) > 0)
+        return np.concatenate((together @ real, self.spans.sum(axis=1)))
 
     def merged(self, block: Ints, count: int) -> Pipeline:
         """Return the same data for `count` blocks of supernodes; `block` has shape (n,)."""

@@ -128,8 +128,15 @@ class Problem:
     @property
     def copies(self) -> Ints:
         """Shape (K,): how many devices of the kind may share a stage, at least 1."""
-        most = 1 if self.pipeline is None else self.pipeline.replicas
-        return np.clip(self.count, 1, most)
+        if self.pipeline is None:
+            return np.ones_like(self.count)
+        return np.clip(self.pipeline.sharing(self.count), 1, self.pipeline.replicas)
+
+    @property
+    def spans(self) -> Ints:
+        """Shape (P, K - P): the devices of a stage on each of the last P kinds, by those with devices."""
+        none = np.zeros((0, len(self.count)), dtype=np.int64)
+        return none if self.pipeline is None else self.pipeline.spans
 
     @property
     def lossless(self) -> bool:

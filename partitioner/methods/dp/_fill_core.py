@@ -162,8 +162,8 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
         useful.found, useful.worthy, useful.least, useful.widest, useful.loads
     )  # fmt: skip
     costs, ends, memory_model = model.costs, model.ends, model.memory
-    left, stride, hop, behind, dominance = (
-        states.left, states.stride, states.hop, states.behind, states.dominance
+    left, stride, jump, behind, dominance = (
+        states.left, states.stride, states.jump, states.behind, states.dominance
     )  # fmt: skip
     summed, threshold, capacity = spec.summed, spec.threshold, spec.capacity
     bandwidth, message, follows, memory = costs.bandwidth, costs.message, costs.added, memory_model.memory
@@ -196,7 +196,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
                         costs.transfer_factor[k], costs.communication,
                     )  # fmt: skip
                 # the numbers of devices on which the load keeps to the threshold lie in one range
-                fewest, most = max(1, rows.pinned[i]), widest[k]
+                fewest, most = max(states.fewest[k], rows.pinned[i]), widest[k]
                 for r in range(fewest, most + 1):
                     loads[r] = spread(load, sum_of[WEIGHTS], r, bandwidth[k], message[k], follows)
                 while fewest <= most and loads[fewest] > threshold:
@@ -209,7 +209,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
                 for w in range(counts[pair]):
                     s, known, best = worthy[pair, w], least[pair, w], np.inf
                     for r in range(fewest, min(most, left[s, k]) + 1):
-                        t = s + r * stride[k] + hop
+                        t = s + r * stride[k] + jump[k]
                         if remaining > capacity[t]:
                             break
                         if loads[r] >= best or loads[r] > threshold:
@@ -300,7 +300,7 @@ def list_states(value, floor, limit, states, capacity, fewest, room):  # type: i
                     widest[k] = max(widest[k], left[s, k])
                     lightest[k, 0] = min(lightest[k, 0], least_in_flight[s, k])
                     lightest[k, 1] = min(lightest[k, 1], least_versions[s, k])
-                    target = max(target, capacity[t + states.hop])
+                    target = max(target, capacity[t + states.jump[k]])
         if good:
             worthy[count], least[count] = s, mine
             count += 1

@@ -149,7 +149,8 @@ def _stages_counted(reached: Reached, state: int) -> int:
     if not reached.limits.stages:
         return 0
     states = reached.segments.space.states
-    return state // states.hop if states.hop else int(states.behind[state])
+    hop = int(states.jump[0])
+    return state // hop if hop else int(states.behind[state])
 
 
 def _table_between(reached: Reached, low: int, high: int, behind: int) -> PipelineTable:

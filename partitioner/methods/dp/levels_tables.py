@@ -61,9 +61,8 @@ def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates
     """Return the states of a single stage: the number of devices of one kind that it has, up to `most`."""
     left = np.zeros((most + 1, kinds), dtype=np.int64)
     left[0, kind] = most
-    return DeviceStates(
-        left, np.ones(kinds, dtype=np.int64), 0, np.zeros(most + 1, dtype=np.int64), dominance
-    )
+    one, none = np.ones(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
+    return DeviceStates(left, one, none, one, np.zeros(most + 1, dtype=np.int64), dominance)
 
 
 def spread(

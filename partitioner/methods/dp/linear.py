@@ -21,7 +21,7 @@ from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.loads import part_numbers, value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split
 from partitioner.problem.arrays import Ints
-from partitioner.problem.orders import depth_first, random_order, reverse_postorder
+from partitioner.problem.orders import by_label, depth_first, random_order, reverse_postorder
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 
@@ -321,6 +321,9 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
         lambda: depth_first(after, before, number),
         lambda: depth_first(after, before, problem.time[0].sum(axis=0)),
     )
+    fastest = np.where((problem.count > 0)[:, None], problem.work(), np.inf).argmin(axis=0)
+    if np.ptp(fastest):  # supernodes that are fastest on one kind follow each other
+        first += (lambda: by_label(after, before, fastest), lambda: by_label(after, before, -fastest))
     for order in first[:count]:
         yield order()
     for attempt in range(len(first), count):

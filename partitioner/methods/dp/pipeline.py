@@ -31,6 +31,7 @@ from partitioner.methods.dp.pipeline_loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline_tables import (
     BatchBracket,
     GroupTables,
+    LowerBatchBracket,
     LowerGroupTables,
     PipelineTables,
     group_state_bytes,
@@ -251,8 +252,6 @@ def _bracket_below(
 ) -> tuple[Sequence[Part] | None, float, float]:
     """Return the best pipeline known, its value, and a lower bound on all pipelines of the lattice.
 
-    For a batch the bound is that of the fastest links.
-
     Parameters
     ----------
     linear, lattice
@@ -261,11 +260,12 @@ def _bracket_below(
         The best pipeline so far.
     """
     problem = linear.problem
-    if problem.measure is Measure.BATCH:
-        return stages, value, linear.bound
     lower = LowerSparseTables if linear.model.listed else LowerGroupTables
+    model = linear.model
+    if problem.measure is Measure.BATCH:
+        model = replace(model, bracket=LowerBatchBracket)
     tables = lower(problem.relaxed(), linear.relaxation, lattice)
-    below = linear.model.bracket(tables, linear.settings, linear.bound, value)
+    below = model.bracket(tables, linear.settings, linear.bound, value)
     below.narrow(from_top=np.isfinite(value))
     if below.stages is not None and problem.lossless:
         found = pipeline_value(problem, below.stages)

@@ -3,7 +3,8 @@
 Tables hold pipelines of a narrower form: over levels they visit the groups one after the other, and over
 explicit groups the devices of each stage are in one group. Kinds are divided by explicit group, so that all
 devices of a kind have the same links. A bound for pipelines on any devices is that of the problem on the
-fastest links. Example: two stages of time 1 in two groups with slowdown 3, and a tensor of cost 1 between:
+fastest links; where it is not met and devices are few, :mod:`partitioner.methods.dp.any_groups` searches all
+pipelines. Example: two stages of time 1 in two groups with slowdown 3, and a tensor of cost 1 between:
 both loads are 1 + 3, and the bound on equal links is 2.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.any_groups import improved_on_any_devices
 from partitioner.methods.dp.equal_replicas import EqualReplicas, asks_for_equal, numbers_of
 from partitioner.methods.dp.forms import Form, by_group, on_fastest_links, with_replicas
 from partitioner.methods.dp.pipeline import EFFORT, best_pipeline
@@ -86,7 +88,8 @@ def _over_levels(problem: PipelineProblem, settings: Settings) -> Outcome:
     if found.parts is not None and meets(found.statistics.get(ANY_DEVICES, found.bound), found.value):
         return found
     flat = on_fastest_links(problem)
-    return on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat)
+    found = on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat)
+    return improved_on_any_devices(problem, settings, found)
 
 
 def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
@@ -104,7 +107,8 @@ def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
         return found
     if found.parts is None and early.parts is None:
         early = _flat_outcome(flat, settings)
-    return on_any_devices(problem, settings, found, early, flat)
+    found = on_any_devices(problem, settings, found, early, flat)
+    return improved_on_any_devices(problem, settings, found)
 
 
 def _flat_outcome(flat: PipelineProblem, settings: Settings) -> Outcome:

@@ -40,13 +40,14 @@ from partitioner.methods.dp.stages import (
     stage_limits_of,
     unknown_factors,
 )
-from partitioner.methods.method import ROUNDING, Part
+from partitioner.methods.method import ROUNDING, Part, meets
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 
 BYTES_PER_STATE = 17
 HEAVY = 50_000  # states above which ideals take long
+MOST_ASKED = 40  # intervals of largest loads whose lower bound is raised
 
 
 class StateSpace:
@@ -82,11 +83,20 @@ class StateSpace:
         stages = number // stride[-1] if counted else behind
         self.free: Ints = problem.count - used
         left = np.minimum(self.free, largest_copies(problem))
+        jump, fewest = np.full(len(radix), stride[-1] if counted else 0), np.ones_like(radix)
+        spans, stride = problem.spans, stride[:-1]
+        if len(spans):
+            more = np.arange(len(radix) - len(spans), len(radix))
+            fits = (self.free[:, None, : more[0]] >= spans).all(axis=2)
+            fewest[more], stride[more] = spans.sum(axis=1), 0
+            jump[more] += spans @ stride[: more[0]]
+            left[:, more] = np.where(fits, fewest[more], 0)
         left[(stages >= limits.stages) & (limits.stages > 0)] = 0
         self.states = DeviceStates(
             left=left,
-            stride=stride[:-1],
-            hop=int(stride[-1]) if counted else 0,
+            stride=stride,
+            jump=jump,
+            fewest=fewest,
             behind=behind,
             dominance=not limits.all_devices and limits.stages == 0,
         )
@@ -95,7 +105,7 @@ class StateSpace:
 
     def step(self, kind: int, copies: int) -> int:
         """Return by how much a stage on `copies` devices of a kind changes the number of the state."""
-        return int(copies * self.states.stride[kind]) + self.states.hop
+        return int(copies * self.states.stride[kind] + self.states.jump[kind])
 
 
 def counts_stages(problem: Problem) -> bool:
@@ -164,6 +174,35 @@ class BatchBracket(TableBracket):
         largest, total = float(loads.max(initial=0.0)), float(loads.sum())
         rest = min(largest, high) * (1 - ROUNDING)
         self.intervals.split(interval, rest, total * (1 - ROUNDING), self.value)
+
+
+@dataclass(eq=False)
+class LowerBatchBracket(BatchBracket):
+    """The same, over tables whose loads are lower bounds, so that only their sums are known."""
+
+    asked: int = field(default=0, init=False)
+
+    def _ask(self, interval: LoadInterval) -> None:
+        """Halve an interval, whose sums are at least the smallest one among loads up to its upper end.
+
+        Where the loads of the pipeline with that sum are its own, none with a larger load is better.
+        """
+        self.asked += 1
+        if self.asked > MOST_ASKED:
+            raise Stopped
+        limit = min(self.value - self.intervals.further * interval.low, UNLIMITED)
+        high = self.intervals.highest(interval, self.value)
+        found = self._filled(self.tables.summing(high, limit))
+        if found is None:
+            return
+        total, stages = found
+        loads, value = stage_loads(self.tables.problem, stages), pipeline_value(self.tables.problem, stages)
+        if value < self.value:
+            self.value, self.stages = value, stages
+        high = self.intervals.highest(interval, self.value)
+        if meets(total, float(loads.sum())):
+            high = min(high, float(loads.max(initial=0.0)) * (1 - ROUNDING))
+        self.intervals.split(interval, high, total * (1 - ROUNDING), self.value)
 
 
 class PipelineTables:
@@ -407,16 +446,16 @@ def group_state_bytes(problem: PipelineProblem) -> int:
 def is_exact(problem: PipelineProblem, lattice: Lattice) -> bool:
     """Whether the values of tables are those of the pipelines, neither more nor less.
 
-    That is so if no group has links of two sorts, or if every tensor passes between two supernodes that
-    follow each other in a linear lattice.
+    That is so if no group has links of two sorts, if no tensor takes time to move, or if every one that does
+    passes between two supernodes that follow each other in a linear lattice.
     """
     least, most = unknown_factors(problem)
-    pins = problem.nets.pins
-    if (least == most).all():
+    pins, paid = problem.nets.pins, problem.nets.cost > 0
+    if (least == most).all() or not paid.any():
         return True
-    if not lattice.linear or (np.diff(pins.start) != 2).any():
+    if not lattice.linear or (np.diff(pins.start)[paid] != 2).any():
         return False
-    ranks = lattice.rank[pins.items].reshape(-1, 2)
+    ranks = lattice.rank[pins.items[paid[pins.owners()]]].reshape(-1, 2)
     return bool((abs(np.diff(ranks, axis=1)) == 1).all())
 
 

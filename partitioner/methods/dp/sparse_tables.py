@@ -269,8 +269,9 @@ class LowerSparseTables(SparseTables):
 
 def can_do_without(problem: PipelineProblem) -> bool:
     """Whether there is a search without a table of all sets of devices."""
-    levels, many = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > LIMITS.most_groups
-    return problem.measure is not Measure.BATCH and not (levels or many)
+    pipeline = problem.pipeline
+    tables = len(pipeline.slowdown) > 0 or len(pipeline.link) > LIMITS.most_groups or len(pipeline.spans) > 0
+    return problem.measure is not Measure.BATCH and not tables
 
 
 def has_many_states(problem: PipelineProblem) -> bool:
@@ -289,7 +290,8 @@ def _extremes(problem: PipelineProblem) -> DeviceStates:
     return DeviceStates(
         left=np.stack((largest_copies(problem), none)),
         stride=none,
-        hop=0,
+        jump=none,
+        fewest=np.ones_like(none),
         behind=np.array([0, int(problem.count.sum())]),
         dominance=True,
     )

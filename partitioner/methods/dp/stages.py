@@ -40,8 +40,10 @@ class DeviceStates(NamedTuple):
     ----------
     left
         Shape (S, K): the largest number of devices that the next stage may have.
-    stride, hop
-        A stage on r devices of kind k leads from state s to ``s + r * stride[k] + hop``.
+    stride, jump
+        Shape (K,): a stage on r devices of kind k leads from state s to ``s + r * stride[k] + jump[k]``.
+    fewest
+        Shape (K,): the smallest number of devices of a stage.
     behind
         Shape (S,): how many devices of all kinds are in use.
     dominance
@@ -50,7 +52,8 @@ class DeviceStates(NamedTuple):
 
     left: Ints
     stride: Ints
-    hop: int
+    jump: Ints
+    fewest: Ints
     behind: Ints
     dominance: bool
 

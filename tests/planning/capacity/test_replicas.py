@@ -98,7 +98,7 @@ def test_notes_on_bounds_say_that_they_are_times() -> None:
         {"gpu": [1.0, 1.0]}, [(0, 1)], cost=0.1, size=4.0, activations=[1.0, 3.0], cache=[1.0, 3.0]
     )
     servers = (pt.Level("server", {"gpu": 1}, 2.0), pt.Level("rack", {"gpu": 2}, 2.0))
-    devices = pt.Devices((pt.DeviceKind("gpu", 4, memory=12.0),), levels=servers)
-    plan = pt.solve(graph, devices, "capacity", replicas=4)
+    devices = pt.Devices((pt.DeviceKind("gpu", 6, memory=12.0),), levels=servers)
+    plan = pt.solve(graph, devices, "capacity", replicas=6)
     noted = [note for note in plan.notes if "lower bound" in note]
     assert noted and all(note.startswith("of the time per sample: ") for note in noted)
