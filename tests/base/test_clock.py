@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -61,6 +62,32 @@ def test_it_listens_during_runs_only() -> None:
     before = METER.seconds
     fresh_kernel()(1.0)
     assert METER.seconds == before
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_cycles_are_searched_for_as_before_once_a_kernel_is_compiled(collects: bool) -> None:
+    """Or refused, or was compiled while the last run ended; meanwhile they are not."""
+    seen: list[bool] = []
+
+    def refuse() -> None:
+        seen.append(gc.isenabled())
+        raise CompilationStopped
+
+    try:
+        (gc.enable if collects else gc.disable)()
+        with METER.watched(lambda: seen.append(gc.isenabled())):
+            fresh_kernel()(1.0)
+            assert gc.isenabled() == collects
+        with METER.watched(refuse), pytest.raises(CompilationStopped):
+            fresh_kernel()(1.0)
+        assert gc.isenabled() == collects
+        with METER.watched(lambda: None):
+            METER.begin()
+        assert gc.isenabled() == collects
+        METER.end()
+        assert gc.isenabled() == collects and seen == [False, False]
+    finally:
+        gc.enable()
 
 
 def test_a_run_that_should_end_compiles_nothing_more() -> None:
