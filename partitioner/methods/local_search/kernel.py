@@ -48,7 +48,7 @@ def draw_unit(rng):
     return (draw_below(rng, UNITS) + 1) / UNITS
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def propose(model, state, control, mix, rng, stamp):
     """Draw a move of supernodes to other devices, write it to `who` and `where`, and return its length.
 
@@ -126,7 +126,7 @@ def propose(model, state, control, mix, rng, stamp):
     return moves, False
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _grow(model, state, control, rng, v, goal, greedy, stamp):
     """Write up to `goal` supernodes of the device of `v`, joined to it by nets, to `who`; return the number.
 
@@ -198,7 +198,7 @@ def refresh(model, state):
     return most
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def load_of(ledger, d, w, communication):
     """Return the load of device `d` in pass `w`."""
     busy, transfer_factor = ledger[d, BUSY + w], ledger[d, TRANSFER_FACTOR]
@@ -208,7 +208,7 @@ def load_of(ledger, d, w, communication):
     return joint_load(busy, into, out, communication)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def rate(model, ledger, d, scale, doublings):
     """Update the load of device `d`, its score and its violation."""
     for w in range(model.passes):
@@ -222,7 +222,7 @@ def rate(model, ledger, d, scale, doublings):
     ledger[d, VIOLATION] = ledger[d, BARRED] + above
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def rate_touched(model, state, control, scale, stamp):
     """Update the loads, scores and violations of the devices that the current move has touched."""
     for d in range(len(state.ledger)):
@@ -230,7 +230,7 @@ def rate_touched(model, state, control, scale, stamp):
             rate(model, state.ledger, d, scale, control.doublings)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def energy_of(model, control, ledger, scale):
     """Return the energy: a power mean of the loads, a small share of their sum, a penalty for violations."""
     energy = 0.0
@@ -248,7 +248,7 @@ def energy_of(model, control, ledger, scale):
     return energy + control.strict * scale * violation
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def value_and_violation(ledger):
     """Return the objective, and the violation of limits by all devices."""
     first, second, violation = 0.0, 0.0, 0.0
@@ -259,7 +259,7 @@ def value_and_violation(ledger):
     return first + second, violation
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def shift(model, state, v, b):
     """Move supernode `v` to device `b` and update the sums of both devices; their loads are not updated."""
     place, inside, ledger, passes = state.place, state.inside, state.ledger, model.passes
@@ -296,7 +296,7 @@ def shift(model, state, v, b):
     place[v] = b
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def follow(model, state, control, stamp):
     """Add to the move of a supernode those that must move with it, and return how many move; 0 if too many.
 
@@ -325,7 +325,7 @@ def follow(model, state, control, stamp):
     return moves
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def turns_back(model, state, moves):
     """Whether an edge of one of the first `moves` supernodes of `who` leads to an earlier stage."""
     place, near_start, near = state.place, model.near_start, model.near

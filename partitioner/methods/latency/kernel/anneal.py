@@ -16,7 +16,7 @@ from partitioner.methods.local_search.kernel import TWO, draw_below, draw_unit
 AFTER, BEFORE, AROUND = 1, -1, 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def enrol(model, scratch, v, moves):
     """Add the group of node `v` to the nodes that move; return their number."""
     g = model.group[v]
@@ -27,7 +27,7 @@ def enrol(model, scratch, v, moves):
     return moves
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def gather(model, state, scratch, rng, v, way, goal, begin):
     """Write the group of node `v`, and neighbours that move with it, to `who` from `begin` on.
 
@@ -67,7 +67,7 @@ def gather(model, state, scratch, rng, v, way, goal, begin):
     return end, neighbour
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _is_torn(model, state, scratch, v, begin, end):
     """Whether paths lead from nodes that stay in the unit of `v` to nodes that move, and back."""
     unit, group, mark, turn = state.unit, model.group, scratch.mark, scratch.turn[0]
@@ -87,7 +87,7 @@ def _is_torn(model, state, scratch, v, begin, end):
     return False
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def propose(model, state, scratch, control, rng, v, back, begin):
     """Draw a move of node `v` to another unit.
 
@@ -180,7 +180,7 @@ NONE_YET: int = np.int64(0)  # type: ignore[assignment]
 ANYWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def violation_of(model, held):
     """Return the memory above the devices' limits, in units of `violation_scale`."""
     violation = 0.0

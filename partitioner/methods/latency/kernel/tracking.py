@@ -179,13 +179,13 @@ class LatencyControl(NamedTuple):
     largest_gain: float = 0.05
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def length_of(ledger, u, communication):
     """Return how long a unit of an accelerator runs: its processing and its transfers."""
     return joint_load(ledger[u, BUSY], ledger[u, INTO], ledger[u, OUT], communication)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def span(model, state, scratch):
     """Return the last finish and the sum of all lengths; infinity for both if units wait in a cycle.
 
@@ -277,7 +277,7 @@ def refresh(model, state):
                 ledger[u, OUT if u == home else INTO] += model.cost[e]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def enlist(state, v, u):
     """Add a node to the list of a unit."""
     head, following, previous = state.head, state.following, state.previous
@@ -287,7 +287,7 @@ def enlist(state, v, u):
     head[u] = v
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def strike(state, v, u):
     """Remove a node from the list of its unit."""
     following, previous = state.following, state.previous
@@ -299,7 +299,7 @@ def strike(state, v, u):
         previous[following[v]] = previous[v]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def shift(model, state, v, d, b):
     """Move node `v` to device `d` and unit `b`, without updating the ledger (see :func:`recost`)."""
     place, unit, outer, held = state.place, state.unit, state.outer, state.held
@@ -318,7 +318,7 @@ def shift(model, state, v, d, b):
     place[v], unit[v] = d, b
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def recost(model, state, v, b):
     """Update the ledger for the move of node `v` to unit `b`."""
     seat, inside, ledger = state.seat, state.inside, state.ledger
