@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import event
 from numba.core.bytecode import FunctionIdentity
 
@@ -33,6 +34,8 @@ def njit(*, cache: bool = False, inner: bool = False, **options: Any) -> Callabl
         compiling where the arguments are records of many arrays; a call from Python is a TypeError.
     **options
         Options of ``numba.njit``. No kernel gets an entry for C, which would be a fifth of the compiling.
+        Of the two ways to inline, ``inline="always"`` copies a function's source into every call, for small
+        ones that are called once; ``forceinline=True`` copies what it is compiled to, for all others.
     """
     options["no_cfunc_wrapper"] = True
     if inner:
@@ -223,3 +226,29 @@ def overwrite(target: Any, source: Any) -> None:
     """
     for i in range(len(source)):
         target[i] = source[i]
+
+
+@njit(cache=True, inner=True)
+def stable_order(keys: Any) -> Any:
+    """Return the places of an array's entries by rising entry, those of equal entries in their order.
+
+    Numba's own stable ``argsort`` compiles ten times as long.
+    """
+    n, width = len(keys), 1
+    order, merged = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        order[i] = i
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            middle, end = min(begin + width, n), min(begin + 2 * width, n)
+            i, j = begin, middle
+            for k in range(begin, end):
+                if i < middle and (j == end or keys[order[i]] <= keys[order[j]]):
+                    merged[k] = order[i]
+                    i += 1
+                else:
+                    merged[k] = order[j]
+                    j += 1
+        order, merged = merged, order
+        width *= 2
+    return order

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import partitioner
@@ -191,3 +192,16 @@ def test_a_kernel_that_kernels_alone_call_is_refused_by_name_in_python() -> None
     assert quadrupled(1.5) == 6.0
     with pytest.raises(TypeError, match="kernel doubled"):
         doubled(1.5)
+
+
+def test_the_order_of_a_kernel_is_the_stable_one() -> None:
+    """Of up to 40 entries, among them equal and infinite ones."""
+
+    @compiled.njit()
+    def ordered(keys: np.ndarray) -> np.ndarray:
+        return compiled.stable_order(keys)  # type: ignore[no-any-return]
+
+    rng = np.random.default_rng(1)
+    for n in [*range(41)] * 5:
+        keys = rng.choice([0.5, -2.0, 3.25, np.inf, -np.inf, *rng.random(n)], n)
+        assert ordered(keys).tolist() == np.argsort(keys, kind="stable").tolist()

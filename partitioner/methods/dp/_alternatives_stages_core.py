@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, stable_order
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -85,7 +85,7 @@ def least_sum(count, start, value, memory, limit, cutoff, greedy, chosen):  # ty
     if held <= limit:
         return total
     swaps, extra, saved, of = _swaps(count, start, value, memory, chosen, greedy)
-    order = np.argsort(extra[:swaps] / saved[:swaps], kind="mergesort")
+    order = stable_order(extra[:swaps] / saved[:swaps])
     need, upper, ratio, last = held - limit, total, 0.0, 0
     for k in range(swaps):
         last = order[k]
@@ -207,7 +207,7 @@ def _extended(sums, value, memory, ratio, cheapest, allowed, limit):  # type: ig
                 new_values[count], new_memories[count] = values[i] + value[w], held
                 new_excess[count] = excess[i] + more
                 count += 1
-    order = np.argsort(new_memories[:count])
+    order = stable_order(new_memories[:count])
     kept, least = 0, np.inf
     for k in range(count):
         i = order[k]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp._chain_core import add_to_stage, take_from_stage
 from partitioner.methods.dp.lattice import Ints32
@@ -275,7 +275,7 @@ def _enter(graph, model, demand, pool, work, state):
     """Prepare the work space for the stages that start at a state."""
     n = len(graph.order)
     work.before[:] = 0
-    work.missing[:] = graph.before
+    overwrite(work.missing, graph.before)
     work.weight[0, :] = 0.0
     for v in range(n):
         bit = (pool.ideal[state, v >> 6] >> np.uint64(v & 63)) & np.uint64(1)

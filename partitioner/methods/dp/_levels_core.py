@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.dp.lattice import relocate
 
 
@@ -69,7 +69,7 @@ def members_of(parent, added, n):  # type: ignore[no-untyped-def]
     """Return the supernodes of every ideal, shape (I, n)."""
     inside = np.zeros((len(parent), n), np.bool_)
     for ideal in range(1, len(parent)):
-        inside[ideal] = inside[parent[ideal]]
+        overwrite(inside[ideal], inside[parent[ideal]])
         inside[ideal, added[ideal]] = True
     return inside
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, stable_order
 from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp._crossing_core import joint_transfers
@@ -122,8 +122,7 @@ def raise_cutoff(pool, ideal, width):
         slack[count] = pool.slack[j]
         count += 1
         j = pool.other[j]
-    slack.sort()
-    pool.cutoff[ideal] = slack[count - width]
+    pool.cutoff[ideal] = slack[stable_order(slack)[count - width]]
     pool.check[ideal] = count + 3 * width
 
 
@@ -142,7 +141,7 @@ def best_of(pool, ideal, width, guard, exact, rows):
             every[count], slack[count] = j, -pool.slack[j]
             count += 1
         j = pool.other[j]
-    order = np.argsort(slack[:count], kind="mergesort")
+    order = stable_order(slack[:count])
     kept, words = 0, len(guard)
     for i in order:
         j = every[i]

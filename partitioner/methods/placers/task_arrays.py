@@ -198,12 +198,24 @@ def start_times(arrays: TaskArrays, state: PartialSchedule, v: int, start: Float
 
 
 @njit(cache=True, inner=True)
+def _passed(times: Floats, count: int, limit: float, also_at: bool) -> int:
+    """Return how many of the first `count` rising times are before a limit, or also at it."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) >> 1
+        if times[middle] < limit or (also_at and times[middle] == limit):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, inner=True)
 def first_slot(
     idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
 ) -> float:
     """Return the start in the first of `count` idle slots that is long enough, or at the end."""
-    first = np.searchsorted(idle_to[d, :count], ready) if count else 0
-    for i in range(first, count):
+    for i in range(_passed(idle_to[d], count, ready, False), count):
         begin = max(ready, idle_from[d, i])
         if begin + length <= idle_to[d, i]:
             return float(begin)
@@ -262,7 +274,7 @@ def add_slot(
 @njit(cache=True, inner=True)
 def fill_slot(idle_from: Floats, idle_to: Floats, count: Ints, d: int, begin: float, end: float) -> None:
     """Remove the time from `begin` to `end` from its idle slot; if they are equal, the slot is cut in two."""
-    place = int(np.searchsorted(idle_from[d, : count[d]], begin, side="right")) - 1
+    place = _passed(idle_from[d], count[d], begin, True) - 1
     before, after = idle_from[d, place], idle_to[d, place]
     if before < begin and end < after:
         idle_to[d, place] = begin

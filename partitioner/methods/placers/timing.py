@@ -93,16 +93,17 @@ def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, followi
     before_start, before, before_tensor = arrays.before_start, arrays.before, arrays.before_tensor
     after_start, after, after_tensor = arrays.after_start, arrays.after, arrays.after_tensor
     slope, intercept, cost = arrays.slope, arrays.intercept, arrays.cost
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    missing = before_start[1:] - before_start[:-1]
+    n = len(order)
+    position, missing = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        position[order[i]], missing[i] = i, before_start[i + 1] - before_start[i]
     due = np.full(len(head), np.inf)
     for d in range(len(head)):
         v = head[d]
         if v != NOWHERE and missing[v] == 0:
             start[v], finish[v], missing[v] = 0.0, time[d, v], NOWHERE
             due[d] = finish[v]
-    for _ in range(len(order)):
+    for _ in range(n):
         d = _next(due, head, position)
         u = head[d]
         end[d], head[d], due[d] = finish[u], following[u], np.inf
