@@ -2,12 +2,14 @@
 
 ``python scripts/bench_plans.py`` runs the plans of each model as pipelines of two processes of one thread for
 inference and under 1F1B, and prints the time per sample of each in ms, and in brackets that of the plan of
-solve divided by it: below one the plan of solve is faster. A split that is the same as an earlier one of its
-row is not run again. A time with ``?`` was measured beside other programs.
+solve divided by it: below one the plan of solve is faster. Plans are run in turn, so that what slows the
+machine for a while slows all of them; medians of the turns count, of times and of ratios. A split that is the
+same as an earlier one of its row is not run again. A time with ``?`` was measured beside other programs.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
 import time
 from collections.abc import Mapping
@@ -30,44 +32,49 @@ def plans_of(graph: pt.Graph) -> dict[str, Mapping[Any, str]]:
     return {SOLVED: solved(graph), **found}
 
 
-def measured(case: ProfiledModel, rounds: int, most: int) -> dict[str, MeasuredRun]:
-    """Return a run of each plan of a model; equal plans share one."""
-    found: dict[str, MeasuredRun] = {}
-    known: dict[frozenset[Any], MeasuredRun] = {}
-    for name, placement in plans_of(case.graph).items():
-        key = frozenset(placement.items())
-        if key not in known:
-            known[key] = case.run(placement, case.schedules[-1], rounds, most)
-        found[name] = known[key]
-    return found
+def measured(case: ProfiledModel, rounds: int, most: int, turns: int) -> dict[str, list[MeasuredRun]]:
+    """Return the runs of each plan of a model, one a turn; equal plans share them."""
+    plans = plans_of(case.graph)
+    key = {name: frozenset(placement.items()) for name, placement in plans.items()}
+    runs: dict[frozenset[Any], list[MeasuredRun]] = {each: [] for each in key.values()}
+    for _ in range(turns):
+        for each, found in runs.items():
+            found.append(case.run(dict(each), case.schedules[-1], rounds, most))
+    return {name: runs[key[name]] for name in plans}
 
 
-def row(name: str, runs: Mapping[str, MeasuredRun]) -> list[str]:
+def row(name: str, runs: Mapping[str, list[MeasuredRun]]) -> list[str]:
     """Return a line of the table."""
     solved = runs[SOLVED]
-    cells = [_cell(run, solved) for plan, run in runs.items() if plan != SOLVED]
-    return [name, solved.schedule, f"{_time(solved)}", *cells]
+    cells = [_cell(each, solved) for plan, each in runs.items() if plan != SOLVED]
+    return [name, solved[0].schedule, _time(solved), *cells]
 
 
-def _cell(run: MeasuredRun, solved: MeasuredRun) -> str:
-    if run is solved:
+def _cell(runs: list[MeasuredRun], solved: list[MeasuredRun]) -> str:
+    if runs is solved:
         return "the same plan"
-    return f"{_time(run)} ({solved.time_per_sample / run.time_per_sample:.2f})"
+    turns = zip(solved, runs, strict=True)
+    ratio = statistics.median(ours.time_per_sample / other.time_per_sample for ours, other in turns)
+    return f"{_time(runs)} ({ratio:.2f})"
 
 
-def _time(run: MeasuredRun) -> str:
-    return f"{run.time_per_sample:.1f}{'?' if run.doubt else ''}"
+def _time(runs: list[MeasuredRun]) -> str:
+    time = statistics.median(run.time_per_sample for run in runs)
+    return f"{time:.1f}{'?' if any(run.doubt for run in runs) else ''}"
 
 
 def main() -> None:
     """Run the plans and print the table."""
-    options = parser(__doc__).parse_args()
+    options_of = parser(__doc__)
+    options_of.add_argument("--turns", type=int, default=5, help="runs of each plan, in turn with the others")
+    options = options_of.parse_args()
     started, bandwidth = time.monotonic(), begin()
-    rows, runs = [], []
+    rows: list[list[str]] = []
+    runs: list[MeasuredRun] = []
     for name, case in cases(options, bandwidth):
-        found = measured(case, options.rounds, tries(options))
+        found = measured(case, options.rounds, tries(options), options.turns)
         rows.append(row(name, found))
-        runs += list(found.values())
+        runs += [run for each in found.values() for run in each]
         print(*rows[-1], file=sys.stderr, flush=True)
     print(f"{circumstances(runs)}\n")
     print(markdown_grid(["model", "schedule", SOLVED, *SPLITS], rows))

@@ -144,6 +144,23 @@ _plain("mnasnet0_5")
 _plain("googlenet", aux_logits=False, init_weights=False)
 
 
+_plain("inception_v3", 96, aux_logits=False, init_weights=False)
+
+
+@entry("torchvision", "maxvit")
+def maxvit() -> Call:
+    """Return convolutions and attention over windows and grids in turn."""
+    options = {"input_size": (32, 32), "stem_channels": 16, "partition_size": 2, "head_dim": 8}
+    blocks = {"block_channels": [16, 32], "block_layers": [1, 1], "stochastic_depth_prob": 0.0}
+    return Call(_torchvision().MaxVit(**options, **blocks, num_classes=5), (images(32),))
+
+
+@entry("torchvision", "r3d_18")
+def video() -> Call:
+    """Return a network of convolutions over frames."""
+    return Call(_torchvision().video.r3d_18(weights=None, num_classes=5), (torch.randn(2, 3, 4, 16, 16),))
+
+
 @entry("torchvision", "densenet")
 def densenet() -> Call:
     """Return a network each layer of which reads all before it."""
@@ -205,6 +222,11 @@ _timm("levit_128s", 224)
 _timm("poolformer_s12")
 _timm("resnetv2_50", 64, layers=(1, 1, 1, 1))
 _timm("efficientvit_b0")
+_timm("xcit_nano_12_p16_224", 32, img_size=32, patch_size=8, embed_dim=32, depth=3, num_heads=2)
+_timm("hrnet_w18_small")
+_timm("res2net50_14w_8s")
+_timm("volo_d1_224", 64, img_size=64)
+_timm("focalnet_tiny_srf")
 
 
 # ---- transformers
@@ -284,16 +306,52 @@ _text(
 )
 MIXTURE = {"num_local_experts": 4, "num_experts_per_tok": 2, "experts_implementation": "batched_mm"}
 _text("Mixtral", "MixtralConfig", "MixtralForCausalLM", **GROUPED, **MIXTURE)
+MIXTURE_OF_FOUR = {"num_experts": 4, "num_experts_per_tok": 2, "experts_implementation": "batched_mm"}
 _text(
     "Qwen2Moe",
     "Qwen2MoeConfig",
     "Qwen2MoeForCausalLM",
     **GROUPED,
-    num_experts=4,
-    num_experts_per_tok=2,
+    **MIXTURE_OF_FOUR,
     moe_intermediate_size=32,
     shared_expert_intermediate_size=32,
+)
+_text("Gemma3", "Gemma3TextConfig", "Gemma3ForCausalLM", **GROUPED, head_dim=8)
+_text("OLMoE", "OlmoeConfig", "OlmoeForCausalLM", **GROUPED, **ENDS, **MIXTURE_OF_FOUR)
+_text(
+    "DeepseekV3",
+    "DeepseekV3Config",
+    "DeepseekV3ForCausalLM",
+    **WIDTHS | {"num_hidden_layers": 3},
+    moe_intermediate_size=16,
+    num_key_value_heads=4,
+    n_routed_experts=4,
+    n_group=2,
+    topk_group=1,
+    num_experts_per_tok=2,
+    kv_lora_rank=8,
+    q_lora_rank=8,
+    qk_rope_head_dim=4,
+    qk_nope_head_dim=4,
+    v_head_dim=8,
+    first_k_dense_replace=1,
     experts_implementation="batched_mm",
+)
+_text(
+    "Mamba2",
+    "Mamba2Config",
+    "Mamba2ForCausalLM",
+    vocab_size=WORDS,
+    hidden_size=32,
+    num_hidden_layers=2,
+    state_size=4,
+    num_heads=4,
+    head_dim=16,
+    n_groups=1,
+    chunk_size=8,
+)
+_text(
+    "XLNet", "XLNetConfig", "XLNetLMHeadModel", vocab_size=WORDS, d_model=32, n_layer=3, n_head=4, d_inner=64
 )
 _text("BERT", "BertConfig", "BertForMaskedLM", **WIDTHS)
 _text("RoBERTa", "RobertaConfig", "RobertaForSequenceClassification", **WIDTHS)
