@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +14,9 @@ from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.nets import build_nets
 from partitioner.problem.problem import Nets, Problem
+from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Bools, Graph
+from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VirtualSchedule
 
 
@@ -139,6 +143,72 @@ def usual_orders(count: Ints, speed: Floats, memory: Floats, devices: int) -> li
     fast = kinds[np.argsort(-speed[kinds], kind="stable")][:devices]
     orders = fast, fast[::-1], fast[np.argsort(-memory[fast], kind="stable")]
     return [np.array(order) for order in dict.fromkeys(tuple(each.tolist()) for each in orders)]
+
+
+class HeldByRank(NamedTuple):
+    """The samples that devices hold at once.
+
+    Parameters
+    ----------
+    ranks
+        Shape (stages,): the device of every stage.
+    samples, first
+        Shape (combinations, stages) and (devices,): the samples in flight of the combinations of all devices,
+        and the first combination of each.
+    """
+
+    ranks: Ints
+    samples: Floats
+    first: Ints
+
+    def memory(self, once: Floats, kept: Floats, workspace: Floats) -> Floats:
+        """Return the most memory that devices hold, shape (devices,), by the amounts of stages, (stages,)."""
+        devices = len(self.first)
+        largest = np.zeros(devices)
+        np.maximum.at(largest, self.ranks, workspace)
+        held = np.maximum.reduceat(self.samples @ kept, self.first)
+        return np.asarray(np.bincount(self.ranks, once, devices) + held + largest)
+
+
+@lru_cache(maxsize=256)
+def held_by_rank(schedule: VirtualSchedule, devices: int, chunks: int, microbatches: int) -> HeldByRank:
+    """Return the samples that devices hold under a schedule."""
+    ranks = np.array(schedule.ranks(devices, chunks))
+    given = devices, chunks, microbatches
+    each = [np.array(samples_by_chunk(schedule.name, rank, *given)) for rank in range(devices)]
+    first = np.concatenate(([0], np.cumsum([len(one) for one in each])[:-1]))
+    samples = np.zeros((sum(map(len, each)), len(ranks)))
+    for rank, (own, row) in enumerate(zip(each, first.tolist(), strict=True)):
+        samples[row : row + len(own), np.flatnonzero(ranks == rank)] = own
+    return HeldByRank(ranks, samples, first)
+
+
+class MemoryShares(NamedTuple):
+    """Weights and speeds with which even stages fill the memory of their devices alike.
+
+    Parameters
+    ----------
+    weight
+        Shape (supernodes,): the memory that each holds on an average device.
+    speed
+        Shape (devices,): the share of it that a device can hold, by its memory and samples in flight.
+    """
+
+    weight: Floats
+    speed: Floats
+
+
+def memory_shares(
+    problem: PipelineProblem, schedule: VirtualSchedule, chunks: int, kinds: Ints
+) -> MemoryShares:
+    """Return the shares of devices whose kinds have these numbers, shape (devices,), rank by rank."""
+    pipeline = problem.pipeline
+    once, batch = problem.size + pipeline.parameters, pipeline.microbatches or 1
+    _, samples, first = held_by_rank(schedule, len(kinds), chunks, batch)
+    held = np.maximum.reduceat(samples.sum(axis=1), first) / chunks
+    room, need = problem.memory[kinds], once.sum() + held * pipeline.activations.sum()
+    room = np.where(np.isfinite(room), room, need.max())
+    return MemoryShares(once + held.mean() * pipeline.activations, room / np.maximum(need, LEAST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,6 +359,7 @@ def fitted(
     return None if least > 0 else borders
 
 
+LEAST = 1e-150  # memory by which others are divided
 TOLERANCE = 1e-9
 Estimated = tuple[float, StageBorders]
 

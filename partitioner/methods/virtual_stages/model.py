@@ -12,6 +12,7 @@ import numpy as np
 
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
+from partitioner.methods.virtual_stages.borders import held_by_rank
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageCuts
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
@@ -247,7 +248,19 @@ class VirtualModel:
         """Return by how much devices exceed their memory, all together."""
         if not self.scarce:
             return 0.0
-        return sum(max(0.0, self._lacking(rank, stages)) for rank in range(self.devices))
+        return float(np.maximum(0.0, self._memory(stages.borders) - self._room[stages.kinds]).sum())
+
+    @cached_property
+    def _room(self) -> Floats:
+        """Shape (K,): the memory of a device of each kind."""
+        return np.array([costs.memory for costs in self.costs])
+
+    def _memory(self, borders: Ints) -> Floats:
+        """Return the memory that each device holds, shape (devices,)."""
+        costs, pairs = self.costs[0], (borders[:-1], borders[1:])
+        batch = self.problem.pipeline.microbatches or 1
+        held = held_by_rank(self.schedule, self.devices, self.chunks, batch)
+        return held.memory(costs.once[pairs], costs.kept[pairs], costs.workspace[pairs])
 
 
 def schedule_of(problem: PipelineProblem) -> tuple[VirtualSchedule, int]:

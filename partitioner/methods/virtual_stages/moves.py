@@ -41,16 +41,16 @@ class StageMovesEffort:
 EFFORT = StageMovesEffort()
 
 
-def even_stages(model: VirtualModel, weight: Floats, kinds: Ints) -> DealtStages | None:
+def even_stages(model: VirtualModel, weight: Floats, kinds: Ints, speed: Floats) -> DealtStages | None:
     """Return stages along one order, whose weights are even by the speed of their devices.
 
-    It is None if there are too few supernodes, or no such devices. `weight` has shape (n,).
+    It is None if there are too few supernodes. `weight` has shape (n,), `speed` shape (devices,).
     """
     path = _path(model)
     if len(path) <= model.stages:
         return None
     total = model.cuts.member[path] @ weight
-    speed = model.weight[kinds[model.ranks]]
+    speed = speed[model.ranks]
     aims = total[-1] * (np.cumsum(speed)[:-1] / speed.sum())
     place = np.abs(total[:, None] - aims).argmin(axis=0)
     steps = np.arange(1, model.stages)
@@ -82,7 +82,8 @@ def cost_of(model: VirtualModel, stages: DealtStages) -> Cost:
 
 def improved(model: VirtualModel, stages: DealtStages, settings: Settings) -> DealtStages:
     """Return the stages after moves of single borders and exchanges of kinds that each lower the cost."""
-    cost, going, left = cost_of(model, stages), True, EFFORT.scarce_moves if model.scarce else EFFORT.moves
+    cost, going = cost_of(model, stages), True
+    left = EFFORT.scarce_moves if model.scarce else EFFORT.moves
     while going:
         going = False
         for other in _moves(model, stages):

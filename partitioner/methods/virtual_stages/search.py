@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from partitioner.methods.method import Settings, meets
+from partitioner.methods.virtual_stages.borders import memory_shares
 from partitioner.methods.virtual_stages.model import DealtStages, StagesFound, VirtualModel
 from partitioner.methods.virtual_stages.moves import even_stages, improved, orders_of, shaken
 from partitioner.methods.virtual_stages.pairs import PairSearch
@@ -359,12 +360,18 @@ def _least_sum(loads: Floats, terms: int, least: float) -> float:
 def _start(model: VirtualModel, best: Best) -> None:
     """Offer stages of even work, and of even memory, after moves of their borders."""
     problem = model.problem
-    weights = model.costs[0].work, problem.pipeline.activations, np.ones(problem.n)
-    for kinds, weight in product(orders_of(model), weights):
-        stages = even_stages(model, weight, kinds)
-        if stages is not None and not best.settings.expired:
-            best.offer(model, stages)
-            best.offer(model, improved(model, stages, best.settings))
+    numbers = np.array([costs.kind for costs in model.costs])
+    for kinds in orders_of(model):
+        shares = [(model.costs[0].work, model.weight[kinds])]
+        if model.scarce:
+            given = model.schedule, model.chunks, numbers[kinds]
+            shares += [memory_shares(problem, *given), (problem.pipeline.activations, model.weight[kinds])]
+        shares.append((np.ones(problem.n), model.weight[kinds]))
+        for weight, speed in shares:
+            stages = even_stages(model, weight, kinds, speed)
+            if stages is not None and not best.settings.expired:
+                best.offer(model, stages)
+                best.offer(model, improved(model, stages, best.settings))
 
 
 def _by_pairs(model: VirtualModel, best: Best, bound: float) -> float:

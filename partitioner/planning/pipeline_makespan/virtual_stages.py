@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from partitioner.methods.virtual_stages.borders import (
     StageBorders,
     StageEstimates,
     fitted,
+    held_by_rank,
+    memory_shares,
     usual_orders,
 )
 from partitioner.planning.evaluate import evaluate
@@ -91,11 +92,23 @@ class StageRuns:
         memory = self.problem.memory[self.kinds]
         return usual_orders(self.problem.count[self.kinds], self.speed, memory, devices)
 
-    def even(self, weight: Floats, order: Ints) -> StageBorders:
+    def even(self, weight: Floats, order: Ints, speed: Floats | None = None) -> StageBorders:
         """Return stages even by the speed of their devices, which are in an order of :meth:`orders`."""
         ranks = list(self.schedule.ranks(len(order), self.chunks))
         kinds = tuple(self.kinds[place] for place in order.tolist())
-        return StageBorders.even(weight, self.speed[order[ranks]], kinds)
+        by_rank = self.speed[order] if speed is None else speed
+        return StageBorders.even(weight, by_rank[ranks], kinds)
+
+    def even_memory(self, order: Ints) -> StageBorders:
+        """Return stages that fill the memory of devices in an order of :meth:`orders` alike."""
+        kinds = np.array(self.kinds)[order]
+        weight, speed = memory_shares(self.problem, self.schedule, self.chunks, kinds)
+        return self.even(weight, order, speed)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a device has a limit of memory."""
+        return bool(np.isfinite(self.problem.memory[self.kinds]).any())
 
     def borders(self, solution: Solution) -> StageBorders:
         """Return the stages of a solution."""
@@ -137,17 +150,35 @@ class StageRuns:
         given = self.schedule, self.chunks, self.microbatches
         return StageEstimates(self.graph, self.problem, *given, INPUT_SHARE)
 
+    @property
+    def free(self) -> bool:
+        """Whether nothing but memory limits stages."""
+        return bool(self.problem.allowed[self.kinds].all()) and self.regime.constraints == NONE
+
     def obeys(self, borders: StageBorders) -> bool:
         """Whether stages obey the rules of the call."""
-        allowed, room = self.problem.allowed[self.kinds], self.problem.memory[self.kinds]
-        limited = np.isfinite(room).any() or not allowed.all() or self.regime.constraints != NONE
-        return not limited or self.evaluated(self.solution(borders)).feasible
+        if self.free:
+            return not self.limited or bool((self.over(borders) <= 0).all())
+        return self.evaluated(self.solution(borders)).feasible
+
+    def over(self, borders: StageBorders) -> Floats:
+        """Return by how much devices exceed their memory, shape (devices,); what is negative is free."""
+        pipeline, stage, stages = self.problem.pipeline, borders.stage, borders.stages
+        amounts = self.problem.size + pipeline.parameters, pipeline.activations
+        once, kept = (np.bincount(stage, each, stages).astype(np.float64) for each in amounts)
+        workspace = np.zeros(stages)
+        np.maximum.at(workspace, stage, pipeline.workspace)
+        held = held_by_rank(self.schedule, stages // self.chunks, self.chunks, self.microbatches)
+        return held.memory(once, kept, workspace) - self.problem.memory[list(borders.kinds)]
 
     def missing(self, borders: StageBorders) -> float:
         """Return the memory that the devices lack for stages.
 
         It is infinite if the stages break another rule, or their devices lack it together.
         """
+        if self.free:
+            each = self.over(borders)
+            return float(np.maximum(each, 0.0).sum()) if each.sum() <= 0 else np.inf
         found = self.evaluated(self.solution(borders))
         limits = [np.inf if load.memory_limit is None else load.memory_limit for load in found.loads]
         over = [load.memory - limit for load, limit in zip(found.loads, limits, strict=True) if load.nodes]
@@ -240,9 +271,11 @@ class VirtualRanking(Ranking):
         """Simulate stages of even work, and of equally many layers, with and without those of no number."""
         weights = runs.work, runs.layers(numbered=True), runs.layers(numbered=False)
         for count in counts:
-            for order, weight in product(runs.orders(count), weights):
-                if not self.expired:
-                    self._offer(runs, runs.even(weight, order), starts)
+            for order in runs.orders(count):
+                found = [runs.even(weight, order) for weight in weights]
+                for borders in [runs.even_memory(order), *found] if runs.limited else found:
+                    if not self.expired:
+                        self._offer(runs, borders, starts)
 
     def _from_line(self, runs: StageRuns, devices: int, pieces: int, starts: list[Start]) -> None:
         """Simulate the stages of a plan with one stage on each device, each cut again into pieces."""
@@ -268,6 +301,8 @@ class VirtualRanking(Ranking):
                 return
             solution, fitting = runs.solution(moved), moved
             evaluation = runs.evaluated(solution)
+            if not evaluation.feasible:
+                return
         timeline = simulate(self.graph, self.devices, solution, regime.schedule, regime.microbatches)
         starts.append((timeline.makespan, fitting))
         if self.best is None or timeline.makespan < self.best.makespan * (1 - TOLERANCE):

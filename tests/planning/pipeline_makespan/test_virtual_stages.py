@@ -76,6 +76,27 @@ def test_estimates_are_the_simulated_makespans_of_paths(name: str) -> None:
         assert math.isclose(runs.estimates.makespan(borders), expected, rel_tol=1e-9)
 
 
+@pytest.mark.parametrize("name", VIRTUAL)
+@pytest.mark.parametrize("seed", range(5))
+def test_memory_is_that_of_the_evaluator(name: str, seed: int) -> None:
+    """On unlike devices in every usual order, for even work and for even memory."""
+    graph = random_training(np.random.default_rng(seed), 8, path=True)
+    kinds = DeviceKind("gpu", 1, memory=60.0), DeviceKind("old", 1, memory=90.0, times="gpu", time_factor=2.0)
+    devices = Devices(kinds)
+    options = read_options(SIMULATED, {"schedule": name, "microbatches": 6})
+    request = Request(Workload(graph, devices), THROUGHPUT, "chain", METHODS["virtual_stages"], options)
+    problem = request.problem()
+    assert isinstance(problem, PipelineProblem)
+    runs = StageRuns(graph, devices, request.regime, problem)
+    for order in runs.orders(2):
+        for borders in (runs.even(runs.work, order), runs.even_memory(order)):
+            solution = runs.solution(borders)
+            loads = {load.name: load for load in runs.evaluated(solution).loads}
+            used = [loads[device] for device in dict.fromkeys(solution.order or ())]
+            expected = [load.memory - (load.memory_limit or 0.0) for load in used]
+            assert np.allclose(runs.over(borders), expected, rtol=1e-12, atol=1e-9)
+
+
 @pytest.mark.parametrize("options", [{"schedule": "dualpipev", "microbatches": 1}])
 def test_batches_that_the_schedule_does_not_run_are_refused(options: dict[str, Any]) -> None:
     graph = random_training(np.random.default_rng(1), 8, path=True, memory=False)
