@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -145,5 +146,6 @@ def test_even_stages_that_lack_memory_are_moved_until_they_fit(schedule: str) ->
     found = fitted(even, runs.missing, lambda: False)
     assert 0 < runs.missing(even) < math.inf and found is not None and runs.missing(found) == 0
     assert runs.evaluated(runs.solution(found)).feasible
-    hopeless = StageRuns(graph, Devices((DeviceKind("gpu", 2, memory=9.0),)), request.regime, problem)
+    smaller = replace(problem, memory=np.array([9.0]))
+    hopeless = StageRuns(graph, Devices((DeviceKind("gpu", 2, memory=9.0),)), request.regime, smaller)
     assert hopeless.missing(even) == math.inf
