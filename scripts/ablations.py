@@ -101,7 +101,7 @@ CHAINS = (
 SPLITS = (
     Part("least part", {"ip.solve:least_part": _argument(2)}),
     Part("bound of cyclic splits", {"ip.solve:least_cyclic": _value(0.0)}),
-    Part("covering bound", {"ip.cover:Covering.rise": _nothing}),
+    Part("covering bound", {"bounds.cover:Covering.rise": _nothing}),
     Part("local search", {"ip.descent:Descent._run": _waiting}),
     Part("solvers", {"ip.solve:_slots": _value([])}),
     Part("neighbourhoods", {"ip.solve:slots_of": _proving}),

@@ -25,11 +25,12 @@ from grids import markdown_grid
 from outside_bench.cases import task_graph_cases
 
 import partitioner as pt
+from partitioner.methods.bounds import cover, cover_pricing
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.exact_makespan import both_ways
 from partitioner.methods.exact_makespan import method as exact
 from partitioner.methods.first_plan import candidates as first_plans
-from partitioner.methods.ip import cover, cover_pricing, descent, turns
+from partitioner.methods.ip import descent, turns
 from partitioner.methods.ip import solve as splits
 from partitioner.methods.latency import search as layouts
 from partitioner.methods.latency.sequence import beam, effort, method, packing, sequence_table

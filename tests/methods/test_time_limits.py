@@ -16,9 +16,9 @@ import pytest
 from partitioner import Devices, OptionError, Workload, solve
 from partitioner.base.clock import METER, Clock
 from partitioner.methods.baselines.pipedream.solve import solve_pipedream
+from partitioner.methods.bounds.cover_steps import OFTEN, enumerate_ways, steps_of
 from partitioner.methods.dp.linear import solve_linear
 from partitioner.methods.info import MethodInfo
-from partitioner.methods.ip.cover_steps import OFTEN, enumerate_ways, steps_of
 from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.method import solve_sequence

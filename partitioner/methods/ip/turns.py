@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import EFFORT as ANNEALING

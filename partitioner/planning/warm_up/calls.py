@@ -103,8 +103,8 @@ def _others() -> list[SmallCall]:
 
 def _follow_nothing() -> None:
     """Compile the kernel of the covering bound that runs only where millions of labels do not suffice."""
-    from partitioner.methods.ip.cover_pricing import follow
-    from partitioner.methods.ip.cover_steps import CoverStates
+    from partitioner.methods.bounds.cover_pricing import follow
+    from partitioner.methods.bounds.cover_steps import CoverStates
 
     no_ways = np.zeros((1, 2), dtype=np.int64)
     nothing = CoverStates(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.zeros(1))

@@ -14,8 +14,8 @@ import pytest
 from ortools.math_opt.python import mathopt
 
 from partitioner import Devices
+from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.ip.cover import Covering
 from partitioner.methods.method import Settings
 from partitioner.methods.placers import m_sct
 from partitioner.methods.solvers.backends.backend import apart

@@ -18,10 +18,10 @@ import pytest
 from partitioner import BackendUnavailable, Devices, Graph, NoPlanFound, Plan, Progress, evaluate, solve
 from partitioner.base.clock import Clock
 from partitioner.methods.baselines.trivial import solve_single
+from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.ip import solve as ip
 from partitioner.methods.ip import solve as solving
-from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.ip.splits import SplitSearch, Task

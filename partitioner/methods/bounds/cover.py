@@ -30,11 +30,11 @@ from typing import NamedTuple
 import numpy as np
 from ortools.math_opt.python import mathopt
 
+from partitioner.methods.bounds.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
+from partitioner.methods.bounds.cover_steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.halving import Halving
 from partitioner.methods.imported import imported
-from partitioner.methods.ip.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
-from partitioner.methods.ip.cover_steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.solvers.backends.backend import Answer, apart, guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PartsProblem
@@ -230,7 +230,7 @@ def _ways(
     return enumerate_ways(steps, time * shares.processing, threshold, EFFORT.states, left)
 
 
-MASTER = "partitioner.methods.ip.cover:Master"  # imported when it is needed, as it loads a solver
+MASTER = "partitioner.methods.bounds.cover:Master"  # imported when it is needed, as it loads a solver
 SURE = 1 + 1e-9
 TINY = 1e-300
 

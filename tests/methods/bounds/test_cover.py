@@ -9,8 +9,8 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph
 from partitioner.methods.baselines.trivial import solve_single
+from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.ip.cover import Covering
 from partitioner.methods.method import Settings
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure

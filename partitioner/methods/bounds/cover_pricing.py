@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.bounds.cover_steps import CoverStates
 from partitioner.methods.bounds.relaxation import fullest
-from partitioner.methods.ip.cover_steps import CoverStates
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.problem.arrays import Floats, Ints
 

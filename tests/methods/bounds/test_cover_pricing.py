@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partitioner import Devices
-from partitioner.methods.ip.cover_pricing import FractionOracle, SetOracle
-from partitioner.methods.ip.cover_steps import CoverStates, enumerate_ways, steps_of
+from partitioner.methods.bounds.cover_pricing import FractionOracle, SetOracle
+from partitioner.methods.bounds.cover_steps import CoverStates, enumerate_ways, steps_of
 from partitioner.problem.contract import Goal
 from partitioner.problem.variants import PartsProblem
 from tests.contracted import contract_to
