@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Self
+
+import numpy as np
 
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.pipeline import Pipeline
@@ -101,6 +103,19 @@ class PartsProblem(Problem):
     regions: tuple[Region, ...]
     contiguous: Bools
     chain: ChainProblem
+
+    @classmethod
+    def around(cls, chain: ChainProblem) -> Self:
+        """Return the problem of convex parts of the same supernodes; the stages of a chain are such parts."""
+        before = chain.predecessors
+        edges = np.stack((before.items, np.repeat(np.arange(chain.n), np.diff(before.start))), axis=1)
+        common = {each.name: getattr(chain, each.name) for each in fields(Problem)}
+        return cls(
+            **common | {"split": "convex", "ordered": False},
+            regions=(Region(np.arange(chain.n), edges),),
+            contiguous=np.ones(len(chain.count), dtype=bool),
+            chain=chain,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -250,6 +250,8 @@ class Covering:
         The bound and the weights to start from.
     left
         Function that returns how many seconds are left.
+    unit
+        Loads are sums of multiples of it that are exact; 0 where none is known.
 
     Attributes
     ----------
@@ -258,9 +260,13 @@ class Covering:
     """
 
     def __init__(
-        self, problem: PartsProblem, relaxation: Relaxation, left: Callable[[], float] = lambda: np.inf
+        self,
+        problem: PartsProblem,
+        relaxation: Relaxation,
+        left: Callable[[], float] = lambda: np.inf,
+        unit: float = 0.0,
     ) -> None:
-        self.problem, self.bound, self.left = problem, relaxation.bound, left
+        self.problem, self.bound, self.left, self.unit = problem, relaxation.bound, left, unit
         self.weight = relaxation.weight
         self.oracles: Oracles | None = None
         self.last: Refutation | None = None
@@ -282,7 +288,10 @@ class Covering:
             Function called with the bound after every threshold.
         """
         halving = Halving(self.bound, (1 - max(gap, EFFORT.finest)) * value)
-        for threshold in halving.thresholds():
+        for middle in halving.thresholds():
+            threshold = self._whole(middle)
+            if threshold < self.bound:
+                return
             refutation = self._refutation(threshold) if threshold < np.inf else None
             if refutation is None:
                 return
@@ -315,11 +324,31 @@ class Covering:
     def _learn(self, refutation: Refutation, ratio: float) -> None:
         """Raise the bound to what the refutation's weights refute."""
         if ratio > SURE:
-            self.bound = max(self.bound, refutation.threshold)
+            self.bound = max(self.bound, self._next(refutation.threshold))
         else:
             lower = ratio * refutation.threshold * (1 - EFFORT.nearer)
             if lower > self.bound * (1 + EFFORT.nearer):
-                self.bound = max(self.bound, refutation.refuted(lower))
+                self.bound = max(self.bound, self._next(refutation.refuted(lower)))
+
+    def held(self, threshold: float) -> tuple[Floats, Floats] | None:
+        """Return the best weights, and the most that one device of each kind holds at a threshold.
+
+        None before :meth:`rise` has found weights, and for a higher threshold than it has tried.
+        """
+        oracles, last = self.oracles, self.last
+        if oracles is None or last is None or threshold > oracles.threshold:
+            return None
+        most = np.zeros(len(self.problem.count))
+        most[oracles.kinds] = [oracle(last.weight).weight for oracle in oracles.within(threshold)]
+        return last.weight, most
+
+    def _whole(self, load: float) -> float:
+        """Return the largest load up to the given one that devices can have."""
+        return float(np.floor(load / self.unit) * self.unit) if self.unit else load
+
+    def _next(self, refuted: float) -> float:
+        """Return the bound that follows from a threshold that is refuted; 0 if none is."""
+        return self._whole(refuted) + self.unit if refuted else 0.0
 
 
 class Refutation:

@@ -183,6 +183,7 @@ class PricingEffort:
 EFFORT = PricingEffort()
 
 
+GOLDEN = (3 - 5**0.5) / 2  # of an interval, so that one of two points inside stays one of the next two
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
 
 
@@ -273,9 +274,17 @@ class SetOracle:
         low, high = 0.0, max(4 * self.price, 1e-12)
         while bound(high) < bound(high / 2):
             high *= 2
+        left, right = low + GOLDEN * (high - low), high - GOLDEN * (high - low)
+        at_left, at_right = bound(left), bound(right)
         for _ in range(EFFORT.halvings):
-            left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
-            low, high = (low, right) if bound(left) < bound(right) else (left, high)
+            if at_left < at_right:
+                high, right, at_right = right, left, at_left
+                left = low + GOLDEN * (high - low)
+                at_left = bound(left)
+            else:
+                low, left, at_left = left, right, at_right
+                right = high - GOLDEN * (high - low)
+                at_right = bound(right)
         self.price = (low + high) / 2
         return bound(self.price)
 

@@ -4,19 +4,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
-from partitioner.methods.bounds.relaxation import HUGE, SLACK
+from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 BITS = 60  # supernodes in each word of a set
-BUSY, SIZE, INTO, OUT, STAY, REST, SPARE = range(7)  # columns of `PartialChains.real`
+FIGURES = 9  # columns of `PartialChains.real`
+BUSY, SIZE, INTO, OUT, STAY, REST, SPARE, SHARE, OUTSIDE = range(FIGURES)
 
 
 class PartialChains(NamedTuple):
@@ -33,8 +33,9 @@ class PartialChains(NamedTuple):
     kind
         Shape (C,): that of the open stage; -1 for the empty chain.
     real
-        Shape (C, 7): of the open stage processing time, memory, transfers in, out and of nets that stay
-        cut; the weight of all other supernodes; the capacity of the devices that are not used.
+        Shape (C, 9): of the open stage processing time, memory, transfers in, out and of nets that stay
+        cut; the weight of all other supernodes; the capacity of the devices that are not used; the shares of
+        the open stage and of all supernodes outside of the chain.
     key
         Shape (C, 3): hashes of the supernodes, of those of the closed stages, and of all that is compared.
     score
@@ -119,6 +120,9 @@ class Threshold(NamedTuple):
         Shape (rows, K): the prices, and what a device can take at the threshold.
     weight
         Shape (rows, n): the least cost of each supernode on any kind of the set.
+    share, most_share
+        Shapes (n,) and (K,): further weights of supernodes, and the most that a stage of each kind can hold
+        of these; zeros where none are known.
     """
 
     load: float
@@ -128,6 +132,8 @@ class Threshold(NamedTuple):
     memory_price: Floats
     capacity: Floats
     weight: Floats
+    share: Floats
+    most_share: Floats
 
 
 SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
@@ -302,71 +308,6 @@ def add_supernode(before_start, before, after_start, after, sets, v, words):
             sets[words + w // BITS] |= 1 << (w % BITS)
 
 
-STEEPEST = 4.0  # times the mean load, above which a load raises its price no faster
-
-
-@njit(cache=True, nogil=True)
-def improve_prices(price, best, work, count, present, steps):
-    """Raise prices of kinds that the cheapest assignment overloads, lower others; `best` gets the best ones.
-
-    Parameters
-    ----------
-    price, best
-        Shape (R, K): the first prices of each set; they are changed.
-    work, count, present
-        Shapes (K, n), (K,) and (R, K): times, infinity where a kind may not run a supernode; devices of each
-        kind; and whether the kind is in the set.
-    steps
-        The step of each round.
-    """
-    kinds, n = work.shape
-    load = np.empty(kinds)
-    for row in range(len(price)):
-        value = -1.0
-        for e in range(len(steps)):
-            need, speed, mean, members = 0.0, 0.0, 0.0, 0
-            for k in range(kinds):
-                load[k] = 0.0
-            for v in range(n):
-                least, chosen = np.inf, -1
-                for k in range(kinds):
-                    if present[row, k] and work[k, v] * price[row, k] < least:
-                        least, chosen = work[k, v] * price[row, k], k
-                if chosen >= 0:
-                    need += least
-                    load[chosen] += work[chosen, v]
-            for k in range(kinds):
-                if present[row, k] and count[k] > 0:
-                    speed += price[row, k] * count[k]
-                    load[k] /= count[k]
-                    mean += load[k]
-                    members += 1
-            if speed <= 0.0 or mean <= 0.0:
-                break
-            if need > value * speed:
-                value = need / speed
-                for k in range(kinds):
-                    best[row, k] = price[row, k]
-            for k in range(kinds):
-                excess = min(load[k] * members / mean, STEEPEST) - 1.0
-                if present[row, k]:
-                    price[row, k] *= math.exp(steps[e] * excess)
-
-
-@njit(cache=True, nogil=True)
-def fill_weights(price, memory_price, work, size, present, weight):
-    """Write the least cost of each supernode on any kind of each set, infinity if none may run it."""
-    kinds, n = work.shape
-    for row in range(len(price)):
-        for v in range(n):
-            least = np.inf
-            for k in range(kinds):
-                if present[row, k] and work[k, v] < np.inf:
-                    cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
-                    least = min(least, cost)
-            weight[row, v] = least
-
-
 @njit(cache=True, nogil=True)
 def expand(net, bar, old, span, new, count, tables, last_level):
     """Extend partial chains `first`, `first` + 1, ... of `old` by one supernode each way; fill `new`.
@@ -394,6 +335,8 @@ def expand(net, bar, old, span, new, count, tables, last_level):
     work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.most
     communication, code = net.communication, net.code
     threshold, weight, capacity = bar.load, bar.weight, bar.capacity
+    share, most_share = bar.share, bar.most_share
+    share_slack = SLACK * (share.sum() + most_share.sum())
     time_price, memory_price, by_set, costs = bar.time_price, bar.memory_price, bar.rows, bar.cost
     before_start, before, after_start, after = net.before_start, net.before, net.after_start, net.after
     held, used, kind, real, key = old.held, old.used, old.kind, old.real, old.key
@@ -405,7 +348,7 @@ def expand(net, bar, old, span, new, count, tables, last_level):
     choice = np.empty((n * (kinds + 1), 2), np.int64)
     sets = np.empty(3 * words, np.int64)
     uses = np.empty(kinds, np.int64)
-    figures = np.empty(7, np.float64)
+    figures = np.empty(FIGURES, np.float64)
     full = min(len(kind_by), len(slots) // 2)
     for i in range(first, rows):
         if count + len(choice) > full:
@@ -414,7 +357,9 @@ def expand(net, bar, old, span, new, count, tables, last_level):
         readies = list_ready(held, i, words, ready)
         extensions, closing = list_extensions(net, bar, old, i, ready, readies, choice)
         choices, row, rest, spare = extensions, 0, real[i, REST], real[i, SPARE]
-        open_row, open_rest, open_spare = 0, 0.0, 0.0
+        open_row, open_rest, open_spare, unused_share = 0, 0.0, 0.0, 0.0
+        for other in range(kinds):
+            unused_share += (most[other] - used[i, other]) * most_share[other]
         if by_set:
             row, open_row = _row_of(used, most, i, int(kind[i])), _row_of(used, most, i, -1)
         if closing and is_new(held, used, key, i, words, closed):
@@ -428,8 +373,13 @@ def expand(net, bar, old, span, new, count, tables, last_level):
         for c in range(choices):
             # the figures of the open stage with the supernode
             k, v, opened = choice[c, 0], choice[c, 1], c >= extensions
-            for each in range(7):
+            for each in range(FIGURES):
                 figures[each] = 0.0 if opened else real[i, each]
+            figures[SHARE] += share[v]
+            figures[OUTSIDE] = real[i, OUTSIDE] - share[v]
+            share_room = unused_share - share[v] if opened else unused_share + most_share[k] - figures[SHARE]
+            if figures[OUTSIDE] > share_room + share_slack:
+                continue
             if opened:
                 row, rest, spare = open_row, open_rest, open_spare - capacity[open_row, k]
             figures[BUSY] += work[k, v]
@@ -479,12 +429,14 @@ def expand(net, bar, old, span, new, count, tables, last_level):
                 held_by[place, each] = sets[each]
             for other in range(kinds):
                 used_by[place, other] = uses[other]
-            for each in range(7):
+            for each in range(FIGURES):
                 real_by[place, each] = figures[each]
             kind_by[place], node_of[place], parent_of[place], opened_of[place] = k, v, i, opened
             key_by[place, 0], key_by[place, 1], key_by[place, 2] = key[i, 0] ^ code[v], begun, mixed
             guess = room + time_price[row, k] * (spent - load)  # what is cut now is likely to stay cut
             score_of[place] = figures[REST] / guess if guess > 0.0 else np.inf
+            if share_room > 0.0:
+                score_of[place] = max(score_of[place], figures[OUTSIDE] / share_room)
     return rows, count
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.bounds.star import star_bound
 from partitioner.methods.dp.anytime import solve_beyond
 from partitioner.methods.dp.bracket import TableBracket
 from partitioner.methods.dp.chain import ChainTables, state_bytes, state_count
@@ -163,6 +164,7 @@ def _climb(problem: ChainProblem, settings: Settings) -> Outcome:
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
+    relaxation = replace(relaxation, bound=star_bound(problem, relaxation))
     many, paid = has_many_kinds(problem, settings), pays_for_nets(problem)
     climb = Climb(LinearSearch(problem, relaxation, settings), settings, many, paid)
     for rung in LADDER:

@@ -20,7 +20,7 @@ from partitioner.methods.dp.forms import blocks_of, merged, split_blocks, with_m
 from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.loads import part_numbers, value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split
-from partitioner.problem.arrays import Ints
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.orders import by_label, depth_first, random_order, reverse_postorder
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
@@ -319,7 +319,7 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
         lambda: reverse_postorder(after, number),
         lambda: reverse_postorder(after, -number),
         lambda: depth_first(after, before, number),
-        lambda: depth_first(after, before, problem.time[0].sum(axis=0)),
+        lambda: depth_first(after, before, problem.time[0].sum(axis=0) - _sent(problem)),
     )
     fastest = np.where((problem.count > 0)[:, None], problem.work(), np.inf).argmin(axis=0)
     if np.ptp(fastest):  # supernodes that are fastest on one kind follow each other
@@ -329,6 +329,12 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
     for attempt in range(len(first), count):
         priority = rng.random(problem.n)
         yield (reverse_postorder(after, priority) if attempt % 2 else depth_first(after, before, priority))
+
+
+def _sent(problem: Problem) -> Floats:
+    """Return the cost of the tensors that each supernode sends: late in an order, they stay on one device."""
+    cost = problem.nets.cost * problem.transfer_factor.max(initial=0.0)
+    return np.asarray(np.bincount(problem.nets.source, cost, problem.n))
 
 
 def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:

@@ -7,8 +7,13 @@ may still fit the devices that are left, at prices p of their time at threshold 
 
 and of more than `width` those whose rest takes the least part of that capacity. Each search decides about one
 threshold. A chain that it finds is the new incumbent. If it left out no partial chain and found nothing, the
-threshold is a better bound, so that the optimum is proven in the end. Three nodes in a row of 1, 2 and 3 on
-a fast device and one that takes twice as long: the slow one runs {1} in 2 and the fast one {2, 3} in 5.
+threshold is a better bound, so that the optimum is proven in the end. Where transfers are free, the covering
+bound follows the first searches, and the weights w that it finds leave out more partial chains: those with
+
+    sum over v outside of w[v]  >  sum over k of held(k, t) * left[k] + held(open kind, t) - w(open stage)
+
+where a stage on kind k holds at most the weight held(k, t). Three nodes in a row of 1, 2 and 3 on a fast
+device and one that takes twice as long: the slow one runs {1} in 2 and the fast one {2, 3} in 5.
 """
 
 from __future__ import annotations
@@ -19,10 +24,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp import exchange
 from partitioner.methods.dp._many_kinds_core import (
     BITS,
+    FIGURES,
+    OUTSIDE,
     REST,
     SPARE,
     Network,
@@ -40,7 +48,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Part, Settings
 from partitioner.methods.units import load_unit
 from partitioner.problem.arrays import Bools
-from partitioner.problem.variants import ChainProblem
+from partitioner.problem.variants import ChainProblem, PartsProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
@@ -59,6 +67,9 @@ class ManyKindsEffort:
         The searches of one width and direction that aim at a better bound.
     unit_slack
         The fraction of a unit of loads by which a bound may exceed a multiple of it through rounding.
+    before_cover, cover_share
+        The partial chains that are extended before the covering bound is raised, so that runs that end in a
+        second do without it, and the share of the time left for it.
     most_chains
         The partial chains that are extended in all searches of a run without a time limit.
     slice, most_known
@@ -73,6 +84,8 @@ class ManyKindsEffort:
     later: float = 0.1
     trials: int = 3
     unit_slack: float = 1e-6
+    before_cover: int = 50_000
+    cover_share: float = 0.4
     most_chains: int = 6_000_000
     slice: int = 2_000_000
     most_known: int = 8
@@ -100,14 +113,20 @@ class LevelSearch:
         A problem, and its relaxation.
     settings
         Say when to end and how much memory may be taken.
+    backwards
+        Whether the problem is a turned one.
     chains
         Partial chains extended so far.
+    cover
+        The covering bound of the problem that is not turned; None before it was raised.
     """
 
     problem: ChainProblem
     relaxation: Relaxation
     settings: Settings
+    backwards: bool = False
     chains: int = 0
+    cover: Covering | None = None
     prices: SetPrices = field(init=False)
     network: Network = field(init=False)
     known: dict[float, SetPrices] = field(init=False, default_factory=dict)
@@ -160,7 +179,12 @@ class LevelSearch:
             if len(self.known) == EFFORT.most_known:
                 self.known.clear()
             self.known[load] = prices_within(self.problem, self.prices, load)
-        return _threshold(self.problem, self.known[load], load)
+        bar = _threshold(self.problem, self.known[load], load)
+        held = None if self.cover is None else self.cover.held(load)
+        if held is None:
+            return bar
+        share = held[0][::-1] if self.backwards else held[0]
+        return bar._replace(share=np.ascontiguousarray(share), most_share=held[1])
 
     def _next(self, bar: Threshold, old: PartialChains, width: int, last: bool) -> tuple[PartialChains, bool]:
         """Return the partial chains of the next level, and whether these are all."""
@@ -191,7 +215,7 @@ def empty_chains(room: int, words: int, kinds: int) -> PartialChains:
         held=np.empty((room, 3 * words), np.int64),
         used=np.empty((room, kinds), np.int16),
         kind=np.empty(room, np.int16),
-        real=np.empty((room, 7), np.float64),
+        real=np.empty((room, FIGURES), np.float64),
         key=np.empty((room, 3), np.int64),
         score=np.empty(room, np.float64),
         parent=np.empty(room, np.int32),
@@ -215,6 +239,7 @@ def _root(problem: ChainProblem, bar: Threshold, words: int) -> PartialChains:
         root.held[0, words + v // BITS] |= 1 << (v % BITS)
     row = -1 if bar.rows else 0
     root.real[0, REST] = bar.weight[row].sum()
+    root.real[0, OUTSIDE] = bar.share.sum()
     root.real[0, SPARE] = problem.count @ bar.capacity[row]
     return root
 
@@ -269,6 +294,8 @@ def _threshold(problem: ChainProblem, prices: SetPrices, load: float) -> Thresho
         memory_price=prices.memory,
         capacity=prices.time * load + room,
         weight=prices.weight,
+        share=np.zeros(problem.n),
+        most_share=np.zeros(len(problem.count)),
     )
 
 
@@ -310,7 +337,10 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         self.unit = unit if unit.is_integer() else 0.0  # sums of whole numbers are exact
         if self.unit and np.isfinite(self.bound):
             self.bound = float(np.ceil(self.bound / self.unit - EFFORT.unit_slack) * self.unit)
-        self.ways = [LevelSearch(each, relaxation, settings) for each in (problem, turned_chain(problem))]
+        self.ways = [
+            LevelSearch(problem, relaxation, settings),
+            LevelSearch(turned_chain(problem), relaxation, settings, backwards=True),
+        ]
         free = not pays_for_nets(problem) and int(problem.count.sum()) > 1
         self.exchange = exchange.KindExchange(problem, settings.seed) if free else None
 
@@ -331,9 +361,25 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
                     self.ask_by(self._raising(), LevelEffort(backwards, most, exact=True))
                 if width >= widest:
                     return
+                if self.ways[0].cover is None and self.chains >= EFFORT.before_cover:
+                    self.cover()
                 width *= EFFORT.wider
         except Stopped:
             return
+
+    def cover(self) -> None:
+        """Raise the bound by the covering bound, whose weights also leave out partial chains."""
+        problem, settings = self.linear.problem, self.settings
+        if pays_for_nets(problem) or problem.pipeline is not None or not np.isfinite(self.value):
+            return
+        left = np.inf if settings.deterministic else EFFORT.cover_share * settings.clock.left
+        limited = settings.within(left)
+        covering = Covering(PartsProblem.around(problem), self.linear.relaxation, unit=self.unit)
+        covering.bound = self.bound
+        covering.rise(self.value, settings.gap, lambda: limited.expired, lambda _: None)
+        self.bound = min(covering.bound, self.value)
+        for way in self.ways:
+            way.cover = covering
 
     def _exchange(self) -> None:
         """Exchange kinds of the best chain for about as long as the levels have taken."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp._many_kinds_core import fill_weights, improve_prices
+from partitioner.methods.dp._many_kinds_prices_core import fill_weights, improve_prices
 from partitioner.problem.arrays import Bools, Floats
 from partitioner.problem.problem import Problem
 

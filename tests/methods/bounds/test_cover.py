@@ -12,6 +12,7 @@ from partitioner.methods.baselines.trivial import solve_single
 from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
+from partitioner.methods.units import load_unit, rounded_up
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PartsProblem
@@ -59,6 +60,28 @@ def test_the_bound_is_a_bound(objective: str, split: str, count: int) -> None:
         compared += 1
     assert compared > count // 15
     assert raised > compared / 8
+
+
+@pytest.mark.parametrize("count", [15, slow(300)])
+def test_with_a_unit_the_bound_is_whole(count: int) -> None:
+    """Where loads are whole numbers it is one, too, at most the optimum, and no lower than without a unit."""
+    rng = np.random.default_rng(11)
+    compared = 0
+    for _ in range(count):
+        graph, devices = uneven_workload(rng, 7)
+        problem = contract_to(PartsProblem, fitted(graph, devices), devices, Goal(split="convex"))
+        unit, best = load_unit(problem), best_values(graph, devices)["convex"]
+        if unit == 0.0 or best is None or best <= relax(problem).bound:
+            continue
+        covering = Covering(problem, relax(problem), unit=unit)
+        covering.rise(best * 1.2, 0.0, lambda: False, lambda bound: None)
+        assert covering.bound <= best * (1 + 1e-9)
+        assert rounded_up(covering.bound, unit) >= bound_of(problem, best * 1.2) * (1 - 2e-3)
+        held = covering.held(best)
+        if held is not None:
+            assert held[0].sum() <= problem.count @ held[1] * (1 + 1e-9)
+        compared += 1
+    assert compared > count / 15
 
 
 @pytest.mark.parametrize("count", [10, slow(30)])

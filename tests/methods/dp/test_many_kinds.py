@@ -27,10 +27,19 @@ NOTHING = Settings()
 
 
 def random_search(
-    seed: int, most_nodes: int = 9, most_devices: int = 4, settings: Settings = NOTHING
+    seed: int,
+    most_nodes: int = 9,
+    most_devices: int = 4,
+    settings: Settings = NOTHING,
+    free: bool = False,
 ) -> tuple[ManyKindsSearch, float | None] | None:
-    """The search of a random workload before it ran, and the oracle's value; None if a node fits nowhere."""
+    """The search of a random workload before it ran, and the oracle's value; None if a node fits nowhere.
+
+    With `free` transfers cost nothing.
+    """
     graph, devices = uneven_workload(np.random.default_rng(seed), most_nodes, most_devices)
+    if free:
+        graph = replace(graph, cost=np.zeros_like(graph.cost))
     try:
         problem = contract(fitted(graph, devices), devices)
     except WorkloadError:
@@ -76,6 +85,29 @@ def test_each_direction_alone_decides_about_thresholds(seeds: range) -> None:
             at, below = way.find(best * (1 + 1e-9), 10**6), way.find(best * (1 - 1e-9), 10**6)
             assert at.stages is not None and value_of(way.problem, at.stages) <= best * (1 + 2e-9), seed
             assert below.stages is None and below.complete, seed
+
+
+@pytest.mark.parametrize("seeds", [range(6000, 6060), slow(range(6060, 9000))])
+def test_the_covering_bound_leaves_out_no_chain_within_a_threshold(seeds: range) -> None:
+    """It is not above the optimum; with its weights each direction finds the optimum and refutes less."""
+    raised = weighed = 0
+    for seed in seeds:
+        found = random_search(seed, free=True)
+        if found is None or found[1] is None or found[1] <= 0:
+            continue
+        many, best = found[0], found[1]
+        many.value = best * (1 + seed % 3 / 10)
+        before = many.bound
+        many.cover()
+        raised += many.bound > before
+        assert many.bound <= best * (1 + 1e-9), seed
+        for way in many.ways:
+            at, below = way.find(best * (1 + 1e-9), 10**6), way.find(best * (1 - 1e-9), 10**6)
+            assert at.stages is not None and value_of(way.problem, at.stages) <= best * (1 + 2e-9), seed
+            assert below.stages is None and below.complete, seed
+            weighed += way.cover is not None and way.cover.held(best * (1 - 1e-9)) is not None
+    assert raised > len(seeds) / 40
+    assert weighed > len(seeds) / 4
 
 
 @pytest.mark.parametrize("seeds", [range(8000, 8025), slow(range(8025, 8600))])
