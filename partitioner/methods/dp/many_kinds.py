@@ -68,8 +68,8 @@ class ManyKindsEffort:
     unit_slack
         The fraction of a unit of loads by which a bound may exceed a multiple of it through rounding.
     before_cover, cover_share
-        The partial chains that are extended before the covering bound is raised, so that runs that end in a
-        second do without it, and the share of the time left for it.
+        The partial chains that are extended before the covering bound is raised, times the square of kinds x
+        supernodes, so that runs that end in a second do without it; and the share of the time left for it.
     most_chains
         The partial chains that are extended in all searches of a run without a time limit.
     slice, most_known
@@ -84,7 +84,7 @@ class ManyKindsEffort:
     later: float = 0.1
     trials: int = 3
     unit_slack: float = 1e-6
-    before_cover: int = 50_000
+    before_cover: float = 3e10
     cover_share: float = 0.4
     most_chains: int = 6_000_000
     slice: int = 2_000_000
@@ -337,10 +337,9 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         self.unit = unit if unit.is_integer() else 0.0  # sums of whole numbers are exact
         if self.unit and np.isfinite(self.bound):
             self.bound = float(np.ceil(self.bound / self.unit - EFFORT.unit_slack) * self.unit)
-        self.ways = [
-            LevelSearch(problem, relaxation, settings),
-            LevelSearch(turned_chain(problem), relaxation, settings, backwards=True),
-        ]
+        forwards = LevelSearch(problem, relaxation, settings)
+        backwards = LevelSearch(turned_chain(problem), relaxation, settings, backwards=True)
+        self.ways = [forwards, backwards]
         free = not pays_for_nets(problem) and int(problem.count.sum()) > 1
         self.exchange = exchange.KindExchange(problem, settings.seed) if free else None
 
@@ -348,6 +347,11 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
     def chains(self) -> int:
         """Partial chains extended so far."""
         return sum(way.chains for way in self.ways)
+
+    @property
+    def before_cover(self) -> float:
+        """Partial chains that are extended before the covering bound is raised."""
+        return EFFORT.before_cover / (self.linear.problem.n * len(self.linear.problem.count)) ** 2
 
     def run(self) -> None:
         """Search with ever wider levels until the bracket is closed or a limit is reached."""
@@ -361,7 +365,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
                     self.ask_by(self._raising(), LevelEffort(backwards, most, exact=True))
                 if width >= widest:
                     return
-                if self.ways[0].cover is None and self.chains >= EFFORT.before_cover:
+                if self.ways[0].cover is None and self.chains >= self.before_cover:
                     self.cover()
                 width *= EFFORT.wider
         except Stopped:
@@ -370,10 +374,10 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
     def cover(self) -> None:
         """Raise the bound by the covering bound, whose weights also leave out partial chains."""
         problem, settings = self.linear.problem, self.settings
-        if pays_for_nets(problem) or problem.pipeline is not None or not np.isfinite(self.value):
+        if pays_for_nets(problem) or np.isinf(self.value):
             return
-        left = np.inf if settings.deterministic else EFFORT.cover_share * settings.clock.left
-        limited = settings.within(left)
+        share = EFFORT.cover_share * settings.clock.left
+        limited = settings if settings.deterministic else settings.within(share)
         covering = Covering(PartsProblem.around(problem), self.linear.relaxation, unit=self.unit)
         covering.bound = self.bound
         covering.rise(self.value, settings.gap, lambda: limited.expired, lambda _: None)
