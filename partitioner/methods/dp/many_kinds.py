@@ -19,12 +19,11 @@ device and one that takes twice as long: the slow one runs {1} in 2 and the fast
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp import exchange
 from partitioner.methods.dp._many_kinds_core import (
@@ -44,12 +43,17 @@ from partitioner.methods.dp.chain import growth_of
 from partitioner.methods.dp.forms import turned_chain, turned_stages
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
+from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Part, Settings
 from partitioner.methods.units import load_unit
 from partitioner.problem.arrays import Bools
 from partitioner.problem.variants import ChainProblem, PartsProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
+
+if TYPE_CHECKING:
+    from partitioner.methods.bounds.cover import Covering
+COVERING = "partitioner.methods.bounds.cover:Covering"  # imported when it is needed: it loads a solver
 
 
 @dataclass(frozen=True)
@@ -340,6 +344,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         forwards = LevelSearch(problem, relaxation, settings)
         backwards = LevelSearch(turned_chain(problem), relaxation, settings, backwards=True)
         self.ways = [forwards, backwards]
+        self.before_cover = EFFORT.before_cover / (problem.n * len(problem.count)) ** 2
         free = not pays_for_nets(problem) and int(problem.count.sum()) > 1
         self.exchange = exchange.KindExchange(problem, settings.seed) if free else None
 
@@ -347,11 +352,6 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
     def chains(self) -> int:
         """Partial chains extended so far."""
         return sum(way.chains for way in self.ways)
-
-    @property
-    def before_cover(self) -> float:
-        """Partial chains that are extended before the covering bound is raised."""
-        return EFFORT.before_cover / (self.linear.problem.n * len(self.linear.problem.count)) ** 2
 
     def run(self) -> None:
         """Search with ever wider levels until the bracket is closed or a limit is reached."""
@@ -373,12 +373,12 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
 
     def cover(self) -> None:
         """Raise the bound by the covering bound, whose weights also leave out partial chains."""
-        problem, settings = self.linear.problem, self.settings
+        problem, settings, share = self.linear.problem, self.settings, EFFORT.cover_share
         if pays_for_nets(problem) or np.isinf(self.value):
             return
-        share = EFFORT.cover_share * settings.clock.left
-        limited = settings if settings.deterministic else settings.within(share)
-        covering = Covering(PartsProblem.around(problem), self.linear.relaxation, unit=self.unit)
+        limited = settings if settings.deterministic else settings.within(share * settings.clock.left)
+        bound: type[Covering] = imported(COVERING)
+        covering = bound(PartsProblem.around(problem), self.linear.relaxation, unit=self.unit)
         covering.bound = self.bound
         covering.rise(self.value, settings.gap, lambda: limited.expired, lambda _: None)
         self.bound = min(covering.bound, self.value)
