@@ -16,8 +16,10 @@ def run() -> NoReturn:
     """Run the program; Ctrl-C ends it without a traceback while modules are imported, too."""
     sys.unraisablehook = interrupt_again
     try:
+        from partitioner.base.clock import collect_seldom
         from partitioner.cli import run as run_command
 
+        collect_seldom()
         run_command()
     except (KeyboardInterrupt, RuntimeError) as error:
         # Up to Python 3.11 one in a method __set_name__, as of matplotlib's classes, becomes a RuntimeError.

@@ -11,7 +11,7 @@ import pytest
 from numba.core import event
 
 from partitioner.base import compiled
-from partitioner.base.clock import METER, Clock
+from partitioner.base.clock import METER, OBJECTS, Clock, collect_seldom
 from partitioner.base.interruption import CompilationStopped
 
 
@@ -64,30 +64,17 @@ def test_it_listens_during_runs_only() -> None:
     assert METER.seconds == before
 
 
-@pytest.mark.parametrize("collects", [True, False])
-def test_cycles_are_searched_for_as_before_once_a_kernel_is_compiled(collects: bool) -> None:
-    """Or refused, or was compiled while the last run ended; meanwhile they are not."""
-    seen: list[bool] = []
-
-    def refuse() -> None:
-        seen.append(gc.isenabled())
-        raise CompilationStopped
-
+def test_cycles_are_searched_for_as_the_process_asked() -> None:
+    """By runs that compile; only what a program of the package's own calls makes that rare."""
+    asked, seen = gc.get_threshold(), []
+    with METER.watched(lambda: seen.append((gc.isenabled(), gc.get_threshold()))):
+        fresh_kernel()(1.0)
+    assert seen == [(True, asked)] and gc.get_threshold() == asked
     try:
-        (gc.enable if collects else gc.disable)()
-        with METER.watched(lambda: seen.append(gc.isenabled())):
-            fresh_kernel()(1.0)
-            assert gc.isenabled() == collects
-        with METER.watched(refuse), pytest.raises(CompilationStopped):
-            fresh_kernel()(1.0)
-        assert gc.isenabled() == collects
-        with METER.watched(lambda: None):
-            METER.begin()
-        assert gc.isenabled() == collects
-        METER.end()
-        assert gc.isenabled() == collects and seen == [False, False]
+        collect_seldom()
+        assert gc.get_threshold()[0] == OBJECTS
     finally:
-        gc.enable()
+        gc.set_threshold(*asked)
 
 
 def test_a_run_that_should_end_compiles_nothing_more() -> None:

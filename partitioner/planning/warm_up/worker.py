@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from partitioner.base.clock import METER
+from partitioner.base.clock import METER, collect_seldom
 from partitioner.base.compiled import kernel_folder
 from partitioner.base.errors import PartitionerError
 from partitioner.methods.dp import lattice  # noqa: F401 - has kernels, so that their folder is known
@@ -21,6 +21,7 @@ def run_call(number: int, limits: SolverLimits, tell: Tell) -> Answer:
     """Make one of the small calls; the answer has the number of compiled kernels and their folder."""
     if kernel_folder() is None:
         return Answer("failed", native=UNKEPT)
+    collect_seldom()
     before = METER.kernels
     with METER.watched(lambda: None), suppress(PartitionerError):  # a call may need a solver that is missing
         small_calls()[number]()
