@@ -86,12 +86,22 @@ class Choice:
         change = abs(other.value / plan.value - 1) if plan.value else 0.0
         more = f", {change:.1%} {'less' if sign < 0 else 'more'}" if plan.value else ""
         note = f"{made} the best plan found has {other.value:.6g}{more}"
-        bound = min(plans.values(), key=lambda one: sign * one.bound).bound
-        proven = sign * bound >= sign * plan.bound
-        return replace(
-            plan,
-            bound=bound,
-            status=plan.status if proven else "feasible",
-            stop_reason=plan.stop_reason if proven else other.stop_reason,
-            notes=(*plan.notes, note),
-        )
+        return bounded_by_both(plan, other.bound, other.stop_reason, note)
+
+
+def bounded_by_both(plan: Plan, bound: float, stop_reason: str, note: str) -> Plan:
+    """Return a plan, with a note, whose bound is the weaker one of its own and of another kind of plans.
+
+    Parameters
+    ----------
+    plan, note
+        The plan, and the note on the other kind.
+    bound, stop_reason
+        The bound on the objective of plans of the other kind, and why the search ended if it is the weaker
+        one: then the plan is no longer proven.
+    """
+    weaker = max(bound, plan.bound) if plan.maximised else min(bound, plan.bound)
+    notes = (*plan.notes, note)
+    if weaker == plan.bound:
+        return replace(plan, notes=notes)
+    return replace(plan, bound=weaker, status="feasible", stop_reason=stop_reason, notes=notes)

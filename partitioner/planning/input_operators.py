@@ -12,7 +12,7 @@ import numpy as np
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.planning.choice import Choice, Solve
+from partitioner.planning.choice import Choice, Solve, bounded_by_both
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, Objective, objective_of_record
 from partitioner.planning.plan_of import Proof, plan_of
@@ -159,15 +159,7 @@ def _sent(plan: Plan, bound: float) -> Plan:
     note = (
         "no plan was found that has room for copies of operators that depend on inputs alone: they are sent"
     )
-    weaker = max(bound, plan.bound) if plan.maximised else min(bound, plan.bound)
-    proven = weaker == plan.bound
-    return replace(
-        plan,
-        bound=weaker,
-        status=plan.status if proven else "feasible",
-        stop_reason=plan.stop_reason if proven else "heuristic",
-        notes=(*plan.notes, note),
-    )
+    return bounded_by_both(plan, bound, "heuristic", note)
 
 
 def _evaluated(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import networkx as nx
 import numpy as np
 
-from partitioner.problem.arrays import Ints, rows_of
+from partitioner.problem.arrays import Bools, Ints, rows_of
 from partitioner.problem.orders import postorder
 from partitioner.workload.graph import Graph
 
@@ -68,3 +70,23 @@ def distinct(pairs: Ints) -> Ints:
     key = np.sort(pairs[:, 0] * base + pairs[:, 1])
     key = key[np.concatenate((np.ones(len(key[:1]), dtype=bool), key[1:] != key[:-1]))]
     return np.stack(np.divmod(key, base), axis=1)
+
+
+def ancestors(before: Sequence[Sequence[int]]) -> Bools:
+    """Return whether supernode u precedes v or is v, shape (n, n): row v, column u.
+
+    Parameters
+    ----------
+    before
+        The supernodes that directly precede each one; these have lower numbers.
+
+    Examples
+    --------
+    >>> ancestors([[], [0], [1]]).astype(int).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    above = np.eye(len(before), dtype=bool)
+    for v, row in enumerate(before):
+        for u in row:
+            above[v] |= above[u]
+    return above

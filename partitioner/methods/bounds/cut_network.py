@@ -21,6 +21,7 @@ import numpy as np
 from ortools.graph.python import max_flow
 
 from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.precedence import ancestors
 from partitioner.problem.problem import Problem
 
 LEFT, RIGHT = 0, 1
@@ -155,7 +156,7 @@ class CutNetwork:
         self.pins = problem.nets.pins
         before = problem.predecessors.lists()
         self.arcs = np.array([(v, u) for v, row in enumerate(before) for u in row], np.int64).reshape(-1, 2)
-        above = _ancestors(before)
+        above = ancestors(before)
         self.behind, self.ahead = above @ work, above.T @ work
         self.between = np.array([self._between(above, pins) for pins in self.pins.lists()])
         self.unit = max(float(cost.sum()), ROUNDING) / RESOLUTION
@@ -218,12 +219,3 @@ class CutNetwork:
         )
         decided = float(self.work[place == LEFT].sum())
         return torn * self.unit + (undecided.least_cost(low - decided, high - decided) if nets else 0.0)
-
-
-def _ancestors(before: list[list[int]]) -> Bools:
-    """Return whether supernode u precedes v or is v, shape (n, n): row v, column u."""
-    above = np.eye(len(before), dtype=bool)
-    for v, row in enumerate(before):  # numbered in a topological order
-        for u in row:
-            above[v] |= above[u]
-    return above

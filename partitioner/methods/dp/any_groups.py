@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from partitioner.methods.dp.forms import Form, SplitKinds, by_group
+from partitioner.methods.dp.forms import Form, SplitKinds, by_group, fields_on_kinds, with_pipelines
 from partitioner.methods.dp.levels_model import layout_of
 from partitioner.methods.dp.pipeline import best_pipeline
 from partitioner.methods.dp.pipeline_tables import state_count
@@ -178,36 +179,25 @@ def _spanning(problem: PipelineProblem, spans: Ints, at: Ints, link: Floats) -> 
         The number of the set of groups of every kind, and the links between these sets.
     """
     base = np.concatenate((np.arange(len(problem.count)), spans.argmax(axis=1)))
-    light, coarser = problem.relaxed_pipeline, problem.coarser
-    return replace(
-        problem,
-        time=problem.time[base],
-        allowed=problem.allowed[base],
-        relaxed_allowed=problem.relaxed_allowed[base],
-        count=np.concatenate((problem.count, np.zeros(len(spans), dtype=np.int64))),
-        memory=problem.memory[base],
-        transfer_factor=problem.transfer_factor[base],
-        pipeline=_spanning_pipeline(problem, problem.pipeline, spans, at, link),
-        relaxed_pipeline=light and _spanning_pipeline(problem, light, spans, at, link),
-        coarser=None if coarser is None else _spanning(coarser, spans, at, link),
-    )
 
+    def spanning(whole: PipelineProblem) -> dict[str, Any]:
+        count = np.concatenate((whole.count, np.zeros(len(spans), dtype=np.int64)))
+        return fields_on_kinds(whole, base, count)
 
-def _spanning_pipeline(
-    problem: PipelineProblem, pipeline: Pipeline, spans: Ints, at: Ints, link: Floats
-) -> Pipeline:
-    base = np.concatenate((np.arange(len(problem.count)), spans.argmax(axis=1)))
-    held = np.zeros((len(link), len(base)), dtype=np.int64)
-    held[at, np.arange(len(base))] = np.concatenate((problem.count, spans.sum(axis=1)))
-    return replace(
-        pipeline,
-        held=held,
-        link=link,
-        bandwidth=pipeline.bandwidth[base],
-        message=pipeline.message[base],
-        group=pipeline.group[:, base],
-        spans=spans,
-    )
+    def pipeline(whole: PipelineProblem, given: Pipeline) -> Pipeline:
+        held = np.zeros((len(link), len(base)), dtype=np.int64)
+        held[at, np.arange(len(base))] = np.concatenate((whole.count, spans.sum(axis=1)))
+        return replace(
+            given,
+            held=held,
+            link=link,
+            bandwidth=given.bandwidth[base],
+            message=given.message[base],
+            group=given.group[:, base],
+            spans=spans,
+        )
+
+    return with_pipelines(problem, pipeline, spanning)
 
 
 def _with_explicit_groups(problem: PipelineProblem) -> PipelineProblem:
@@ -220,20 +210,9 @@ def _with_explicit_groups(problem: PipelineProblem) -> PipelineProblem:
     for span, slowdown in zip(layout.spans[:-1], layout.slowdown, strict=True):
         link[number[:, None] // span != number // span] = slowdown
     held = np.tile(layout.size, (layout.groups, 1))
-    return _grouped(problem, held, link)
-
-
-def _grouped(problem: PipelineProblem, held: Ints, link: Floats) -> PipelineProblem:
-    light, coarser = problem.relaxed_pipeline, problem.coarser
-
-    def grouped(pipeline: Pipeline) -> Pipeline:
-        return replace(
-            pipeline, held=held, link=link, group=pipeline.group[:0], slowdown=pipeline.slowdown[:0]
-        )
-
-    return replace(
+    return with_pipelines(
         problem,
-        pipeline=grouped(problem.pipeline),
-        relaxed_pipeline=light and grouped(light),
-        coarser=None if coarser is None else _grouped(coarser, held, link),
+        lambda _, given: replace(
+            given, held=held, link=link, group=given.group[:0], slowdown=given.slowdown[:0]
+        ),
     )

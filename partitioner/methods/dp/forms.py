@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ MOST_BLOCKS = 3000
 LATE_BLOCKS = 500  # if no time is left
 AnyChain = TypeVar("AnyChain", bound=ChainProblem)
 Piped = TypeVar("Piped", bound=PipelineProblem)
+ChangedPipeline = Callable[[PipelineProblem, Pipeline], Pipeline]
+ChangedFields = Callable[[PipelineProblem], dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,40 @@ class Form(Generic[AnyChain]):
     def stages(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Return stages of the other form as those of the given problem."""
         return parts
+
+
+def with_pipelines(problem: Piped, change: ChangedPipeline, more: ChangedFields = lambda _: {}) -> Piped:
+    """Return the problem, and all that it is contracted to, with other pipelines, the relaxed ones too.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    change
+        Returns the other pipeline of one of these problems, given that problem and its pipeline.
+    more
+        Returns what else is changed in one of these problems, by field.
+    """
+    light, coarser = problem.relaxed_pipeline, problem.coarser
+    return replace(
+        problem,
+        **more(problem),
+        pipeline=change(problem, problem.pipeline),
+        relaxed_pipeline=light and change(problem, light),
+        coarser=None if coarser is None else with_pipelines(coarser, change, more),
+    )
+
+
+def fields_on_kinds(problem: PipelineProblem, kind: Ints, count: Ints) -> dict[str, Any]:
+    """Return the fields of the problem with a kind, of `count` devices, for each entry of `kind`."""
+    return {
+        "time": problem.time[kind],
+        "allowed": problem.allowed[kind],
+        "relaxed_allowed": problem.relaxed_allowed[kind],
+        "count": count,
+        "memory": problem.memory[kind],
+        "transfer_factor": problem.transfer_factor[kind],
+    }
 
 
 def refined_stages(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
@@ -271,26 +307,19 @@ def by_group(problem: PipelineProblem) -> SplitKinds:
     held = problem.pipeline.held
     group, kind = np.nonzero(held)
     first = (np.cumsum(held, axis=0) - held)[group, kind]
-    return SplitKinds(problem, _divided(problem, group, kind, first), kind, first)
 
+    def divided(whole: PipelineProblem) -> dict[str, Any]:
+        home = _home(whole)
+        here = (home[None, :] == -1) | (home[None, :] == group[:, None])
+        fields = fields_on_kinds(whole, kind, whole.pipeline.held[group, kind])
+        fields["allowed"] &= here  # arrays of its own
+        fields["relaxed_allowed"] &= here | (not whole.lossless)
+        return fields
 
-def _divided(problem: PipelineProblem, group: Ints, kind: Ints, first: Ints) -> PipelineProblem:
-    """Return the problem, and what it is contracted to, with kinds that are in one group each."""
-    home = _home(problem)
-    here = (home[None, :] == -1) | (home[None, :] == group[:, None])
-    coarser, light = problem.coarser, problem.relaxed_pipeline
-    return replace(
-        problem,
-        time=problem.time[kind],
-        allowed=problem.allowed[kind] & here,
-        relaxed_allowed=problem.relaxed_allowed[kind] & (here | (not problem.lossless)),
-        count=problem.pipeline.held[group, kind],
-        memory=problem.memory[kind],
-        transfer_factor=problem.transfer_factor[kind],
-        pipeline=_divided_pipeline(problem, problem.pipeline, group, kind, first),
-        relaxed_pipeline=light and _divided_pipeline(problem, light, group, kind, first),
-        coarser=None if coarser is None else _divided(coarser, group, kind, first),
-    )
+    def pipeline(whole: PipelineProblem, given: Pipeline) -> Pipeline:
+        return _divided_pipeline(whole, given, group, kind, first)
+
+    return SplitKinds(problem, with_pipelines(problem, pipeline, divided), kind, first)
 
 
 def _divided_pipeline(
@@ -331,18 +360,11 @@ def _home(problem: PipelineProblem) -> Ints:
 def on_fastest_links(problem: PipelineProblem) -> PipelineProblem:
     """Return the problem without groups or levels, in which no pipeline costs more, whatever its devices."""
     fastest = float(unknown_factors(problem)[0].min()) if len(problem.pipeline.link) else 1.0
-    return _without_groups(problem, fastest)
 
+    def faster(whole: PipelineProblem) -> dict[str, Any]:
+        return {"nets": whole.nets._replace(cost=whole.nets.cost * fastest)}
 
-def _without_groups(problem: PipelineProblem, fastest: float) -> PipelineProblem:
-    light, coarser = problem.relaxed_pipeline, problem.coarser
-    return replace(
-        problem,
-        nets=problem.nets._replace(cost=problem.nets.cost * fastest),
-        pipeline=_linked(problem.pipeline, fastest),
-        relaxed_pipeline=light and _linked(light, fastest),
-        coarser=None if coarser is None else _without_groups(coarser, fastest),
-    )
+    return with_pipelines(problem, lambda _, given: _linked(given, fastest), faster)
 
 
 def _linked(pipeline: Pipeline, fastest: float) -> Pipeline:
@@ -361,17 +383,7 @@ def with_replicas(problem: Piped, count: int | None) -> Piped:
     """Return the problem, and what it is contracted to, with `count` devices a stage; None: as it is."""
     if count is None:
         return problem
-    light, coarser = problem.relaxed_pipeline, problem.coarser
-    return replace(
-        problem,
-        pipeline=_fixed(problem.pipeline, count),
-        relaxed_pipeline=light and _fixed(light, count),
-        coarser=None if coarser is None else with_replicas(coarser, count),
-    )
-
-
-def _fixed(pipeline: Pipeline, count: int) -> Pipeline:
-    return replace(pipeline, replicas=count, fewest=count)
+    return with_pipelines(problem, lambda _, given: replace(given, replicas=count, fewest=count))
 
 
 def without_levels(problem: PipelineProblem) -> PipelineProblem:

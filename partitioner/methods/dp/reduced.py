@@ -28,10 +28,10 @@ import numpy as np
 from partitioner.methods.dp.forms import merged, split_blocks
 from partitioner.methods.loads import part_numbers
 from partitioner.methods.method import Part
-from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
+from partitioner.problem.arrays import Bools, Floats, Ints, rows_of
 from partitioner.problem.measure import Measure
 from partitioner.problem.orders import depth_first
-from partitioner.problem.precedence import merge_cycles
+from partitioner.problem.precedence import ancestors, merge_cycles, relabelled
 from partitioner.problem.problem import Nets
 from partitioner.problem.variants import ChainProblem
 
@@ -143,14 +143,14 @@ def _without(problem: ChainProblem, out: Bools) -> ChainProblem:
 
 def _direct(problem: ChainProblem, out: Bools) -> Iterator[tuple[int, int]]:
     """Yield the pairs of kept supernodes that follow each other with no kept one between them."""
-    reached = _reached(problem.successors.lists(), upwards=True)
-    kept = sum(1 << v for v in np.flatnonzero(~out).tolist())
+    reached = ancestors(problem.predecessors.lists()).T
     for v in np.flatnonzero(~out).tolist():
-        left = reached[v] & kept
-        while left:
-            after = (left & -left).bit_length() - 1  # the lowest number comes first
+        left = reached[v] & ~out
+        left[v] = False
+        while left.any():
+            after = int(left.argmax())  # the lowest number comes first
             yield v, after
-            left &= ~(reached[after] | 1 << after)
+            left &= ~reached[after]
 
 
 def _nets_without(nets: Nets, out: Bools) -> Nets:
@@ -170,9 +170,8 @@ def _nets_without(nets: Nets, out: Bools) -> Nets:
 def _numbered(problem: ChainProblem, label: Ints) -> Ints:
     """Return the class of each supernode; those on a cycle are one, and numbers are a topological order."""
     _, label = np.unique(label, return_inverse=True)
-    after = problem.successors
-    pairs = np.stack((label[after.owners()], label[after.items]), axis=1)
-    group, pairs = merge_cycles(label, pairs[pairs[:, 0] != pairs[:, 1]])
+    edges = np.stack((problem.successors.owners(), problem.successors.items), axis=1)
+    group, pairs = merge_cycles(label, relabelled(edges, label))
     count = int(group.max(initial=-1)) + 1
     after, before = (rows_of(pairs[:, i], pairs[:, 1 - i], count) for i in (0, 1))
     return np.asarray(np.argsort(depth_first(after, before))[group])
@@ -184,17 +183,12 @@ def joined_by_heavy_nets(problem: ChainProblem) -> Ints:
     No supernode is in two pairs, so that all pairs hold at once; ask again for the problem of the classes.
     """
     found, total = np.arange(problem.n), _moved(problem)
-    after = _reached(problem.successors.lists(), upwards=True)
-    before = _reached(problem.predecessors.lists(), upwards=False)
+    before = ancestors(problem.predecessors.lists())
     paired: set[int] = set()
     for (one, other), cost in sorted(_between(problem.nets).items(), key=lambda item: -item[1]):
         for u, v in ((one, other), (other, one)):
             free = u not in paired and v not in paired
-            if (
-                free
-                and _pays(problem, u, v, cost, total[u] - cost)
-                and _next_to(problem, u, v, after, before)
-            ):
+            if free and _pays(problem, u, v, cost, total[u] - cost) and _next_to(problem, u, v, before):
                 found[u] = v
                 paired |= {u, v}
     return found
@@ -220,21 +214,10 @@ def _pays(problem: ChainProblem, u: int, v: int, between: float, rest: float) ->
     return bool(problem.allowed[there, u].all() and enters and leaves)
 
 
-def _next_to(problem: ChainProblem, u: int, v: int, after: Sequence[int], before: Sequence[int]) -> bool:
+def _next_to(problem: ChainProblem, u: int, v: int, before: Bools) -> bool:
     """Whether all other successors of u come after v, which is one, or all other predecessors before v."""
-    rows: tuple[tuple[Rows, Sequence[int]], ...]
-    rows = ((problem.successors, after), (problem.predecessors, before))
-    for neighbours, reached in rows:
-        row = neighbours.row(u).tolist()
+    for neighbours, reached in ((problem.successors, before.T), (problem.predecessors, before)):
+        row = neighbours.row(u)
         if v in row:
-            return all(reached[v] >> other & 1 for other in row if other != v)
+            return bool(reached[v, row].all())
     return False
-
-
-def _reached(rows: Sequence[Sequence[int]], upwards: bool) -> list[int]:
-    """Return the supernodes that each one leads to, as the bits of an integer; upwards: to higher numbers."""
-    found = [0] * len(rows)
-    for i in reversed(range(len(rows))) if upwards else range(len(rows)):
-        for other in rows[i]:
-            found[i] |= found[other] | 1 << other
-    return found
