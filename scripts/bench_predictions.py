@@ -3,7 +3,7 @@
 ``python scripts/bench_predictions.py`` profiles four models that are sequences of layers, predicts a batch at
 two cuts under two schedules, and runs each with two processes of one thread: by the library's runner, and by
 torch.distributed.pipelining alone. Nothing is fitted to the rows: whole passes are measured in two processes
-without a pipeline, what a runtime adds with two small pipelines of linear layers, a message with gloo. Prints
+without a pipeline, what a runtime adds with two small pipelines of other layers, a message with gloo. Prints
 a row for each run, and the errors without these terms, with whole passes, and with all; --table writes the
 rows to a file. The last figures are processor times, which say something beside other programs, too.
 """

@@ -1,11 +1,11 @@
 """What a runtime of pipelines adds to the passes of its stages, measured with two small pipelines.
 
-Two stages of equal layers run under 1F1B. F and B are the times of a stage's passes by themselves, which two
+Two stages of equal layers, a transformer's layer and linear ones, run under 1F1B. F and B are the times of a stage's passes by themselves, which two
 processes measure without a pipeline. A batch of n microbatches takes
 
-    (n + 1) (compute (F + B) + 2 pass_time),
+    (n + 1) (compute (F + B) + 2 pass_time + message)
 
-for a small and a large pipeline, which gives both terms.
+in the simulation, for a small and a large pipeline, which gives the first two terms.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from partitioner.integrations.torch.verification.corrections import Corrections
 from partitioner.integrations.torch.verification.measuring import measure_pipeline
 from partitioner.integrations.torch.verification.model_passes import whole_passes
 
-LAYERS = 4  # of each stage
-# Rows and width of a microbatch: both passes of a stage take some 8 and 40 ms on a core, as real stages do.
+LAYERS = 4  # linear ones of each stage
+HEAD_WIDTH = 64
+# Rows and width of a microbatch: both passes of a stage take some 10 and 50 ms on a core, as real stages do.
 # Passes of less than 1 ms are no guide: what a runtime adds to them is less than to a core that computes.
-SHAPES = ((64, 768), (192, 1024))
+SHAPES = ((64, 384), (192, 640))
 MICROBATCHES = 8
 TURNS = 3
 ROUNDS = 4
@@ -39,7 +40,7 @@ class CalibrationPipeline(NamedTuple):
     Parameters
     ----------
     stages
-        The two halves of a model, each a sequence of linear layers and ReLU.
+        The two halves of a model, each a layer of a transformer's encoder, then linear layers and ReLU.
     sample, target
         Input and target of a microbatch; the loss is the mean squared error.
     """
@@ -85,21 +86,24 @@ def solved_terms(alone: tuple[float, float], piped: tuple[float, float], message
     --------
     >>> solved_terms((1.0, 11.0), (1.5, 12.5))
     Corrections(compute=1.1, message=0.0, transfer=1.0, pass_time=0.2)
+    >>> solved_terms((1.0, 11.0), (1.5, 12.5), message=0.2).pass_time  # a message is not counted twice
+    0.1
     """
     (small, large), (short, long) = alone, piped
     compute = max(1.0, (long - short) / (large - small))
     rest = min(short - compute * small, long - compute * large)
-    return Corrections(round(compute, 6), message, 1.0, round(max(0.0, rest / 2), 6))
+    return Corrections(round(compute, 6), message, 1.0, round(max(0.0, (rest - message) / 2), 6))
 
 
 def calibration_pipeline(rows: int, width: int) -> CalibrationPipeline:
-    """Return a pipeline of two stages of linear layers of a width."""
+    """Return a pipeline of two stages of a width, each a transformer's layer and linear ones."""
     first, second = (_half(width) for _ in range(2))
     return CalibrationPipeline((first, second), torch.ones(rows, width), torch.ones(rows, width))
 
 
 def _half(width: int) -> Any:
-    return nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(LAYERS)))
+    linear = (nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(LAYERS))
+    return nn.Sequential(nn.TransformerEncoderLayer(width, width // HEAD_WIDTH, dropout=0.0), *linear)
 
 
 def _alone(pipeline: CalibrationPipeline) -> float:

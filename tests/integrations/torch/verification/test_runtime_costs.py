@@ -31,11 +31,14 @@ pytestmark = [pytest.mark.xdist_group("gloo"), pytest.mark.filterwarnings("ignor
 DEVICES = pt.Devices.accelerated(2, cpus=0)
 
 
+MESSAGE = 0.05
+
+
 def two_stages(forward: float, backward: float) -> pt.Graph:
-    """Two equal stages whose transfers are free."""
+    """Two equal stages whose transfers are messages without data."""
     time = {"accelerator": [forward, forward, backward, backward]}
     edges, flags = [(0, 1), (1, 2), (2, 3)], [False, False, True, True]
-    return pt.Graph.from_arrays(time, edges, [0.0] * 3, backward=flags)
+    return pt.Graph.from_arrays(time, edges, [MESSAGE] * 3, backward=flags)
 
 
 @pytest.mark.parametrize(("compute", "pass_time"), [(1.0, 0.0), (1.1, 0.3), (1.25, 0.0)])
@@ -53,8 +56,8 @@ def test_the_terms_of_simulated_runtimes_are_found(
         return simulate(graph, DEVICES, placement, "1f1b", microbatches, **given).makespan  # type: ignore[arg-type]
 
     monkeypatch.setattr(runtime_costs, "_alone", lambda pipeline: alone[len(pipeline.sample)])
-    found = runtime_corrections(batch, message=0.05)
-    assert astuple(found) == pytest.approx((compute, 0.05, 1.0, pass_time), abs=1e-5)
+    found = runtime_corrections(batch, message=MESSAGE)
+    assert astuple(found) == pytest.approx((compute, MESSAGE, 1.0, pass_time), abs=1e-5)
 
 
 def test_no_term_makes_a_pass_faster() -> None:
@@ -64,7 +67,7 @@ def test_no_term_makes_a_pass_faster() -> None:
 
 
 def test_small_pipelines_run_in_the_library_s_runtime() -> None:
-    pipeline = runtime_costs.calibration_pipeline(2, 4)
+    pipeline = runtime_costs.calibration_pipeline(2, 64)
     assert runtime_costs.library_batch(pipeline, 2) > 0
 
 
