@@ -127,7 +127,7 @@ def stages_of(
     before = {name: program.before[name] - copied for name in calls}
     runs = device_runs(calls, before, device_of, _numbers(program, graph, stage_of))
     if training:
-        flaws = list(_loss_elsewhere(program, homes, runs))
+        flaws = list(_gone(program, graph)) or list(_loss_elsewhere(program, homes, runs))
         if flaws:
             raise WorkloadError(flaws)
     modules = cut(program, runs, recompute, copied)
@@ -186,6 +186,17 @@ def _of_calls(program: Any, given: Mapping[str, Value]) -> dict[str, Value]:
 
     operator = {node: program.operator[name] for name, node in program.calls.items()}
     return {node.name: value for node, value in of_calls(operator, given).items()}
+
+
+def _gone(program: Any, graph: Graph) -> Iterator[Flaw]:
+    """Yield a flaw for the first operator that the model has no longer, though it has one that read it."""
+    known, operators = set(program.operator.values()), node_operators(graph)
+    reads = graph.edges[~graph.backward[graph.edges].any(axis=1)].tolist()
+    lost = {u for u, v in reads if known.isdisjoint(operators[u]) and not known.isdisjoint(operators[v])}
+    for u in sorted(lost)[:1]:
+        rule = "is not computed any more: an earlier call left it in the model; give a model that has not run"
+        module = graph.extras.nodes[u].get("module", "")
+        yield Flaw(f"operator {operators[u][0]}", "", f"of module {shown(module)}", rule)
 
 
 def _loss_elsewhere(program: Any, homes: Mapping[str, str], runs: Sequence[DeviceRun]) -> Iterator[Flaw]:

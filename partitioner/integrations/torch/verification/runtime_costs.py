@@ -1,7 +1,7 @@
 """What a runtime of pipelines adds to the passes of its stages, measured with two small pipelines.
 
-Two stages of equal layers, a transformer's layer and linear ones, run under 1F1B. F and B are the times of a stage's passes by themselves, which two
-processes measure without a pipeline. A batch of n microbatches takes
+Two stages of equal layers, a transformer's layer and linear ones, run under 1F1B. F and B are the times of a
+stage's passes by themselves, which two processes measure without a pipeline. A batch of n microbatches takes
 
     (n + 1) (compute (F + B) + 2 pass_time + message)
 

@@ -138,3 +138,25 @@ class Remembering(torch.nn.Module):  # type: ignore[misc, name-defined]
         found = x - self.mean
         self.mean.add_(x.mean(0))
         return found
+
+
+def test_a_model_that_kept_a_value_of_an_earlier_call_is_refused() -> None:
+    """The operator that made the value is in the graph, and no longer in the model."""
+
+    class Cached(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+            self.rows: dict[str, Any] = {}
+
+        def forward(self, x: Any) -> Any:
+            row = self.rows["row"] if "row" in self.rows else self.inner.weight[0].exp()
+            return self.outer(torch.relu(self.inner(x)) + row)
+
+    model, args = Cached(), (torch.ones(2, 4),)
+    given: dict[str, Any] = {"loss": lambda found, _: found.sum(), "targets": (torch.ones(2),)}
+    graph = graph_of(model, args, device="CPU", bandwidth=1e9, training=True, **given)
+    placement = cut_at(graph, (0.5,), (0, 1))
+    model.rows["row"] = torch.ones(4)
+    with pytest.raises(WorkloadError, match=r"^operator exp: .*: is not computed any more.*has not run$"):
+        stages_of(model, args, graph, placement)
