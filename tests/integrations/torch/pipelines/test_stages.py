@@ -143,7 +143,7 @@ class Remembering(torch.nn.Module):  # type: ignore[misc, name-defined]
 def test_a_model_that_kept_a_value_of_an_earlier_call_is_refused() -> None:
     """The operator that made the value is in the graph, and no longer in the model."""
 
-    class Cached(torch.nn.Module):
+    class Cached(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.inner, self.outer = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
