@@ -26,15 +26,7 @@ from model_zoo.models import MODELS, made
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "scripts" / "benchmarks" / "zoo.json", ROOT / "docs" / "zoo.md"
 BEGIN, END = "<!-- table of models, written by scripts/zoo.py -->", "<!-- end of the table of models -->"
-HEADS = {
-    "inference": "inference",
-    "training": "training",
-    "solve": "gap",
-    "place": "placed",
-    "pipeline": "1F1B",
-    "verify": "measured",
-    "exports": "further tools",
-}
+NAMES = {"pipeline": "1F1B"}  # of steps, where the page has another one than the results
 FOR_ALL = ("torch", "deepspeed", "accelerate", "onnx")  # tools that the page names once
 NOT_TRACED = "torch (its front end refuses the model)"
 
@@ -110,48 +102,73 @@ def _work(name: str, steps: Sequence[str], sender: Any) -> None:
 
 
 def with_table(page: str, results: dict[str, dict[str, str]]) -> str:
-    """Return the page with the table of the results between its two marks."""
+    """Return the page with what the results show between its two marks."""
     before, rest = page.split(BEGIN)
-    known = [name for name in MODELS if name in results]
-    passed = sum("failed" not in results[name] for name in known)
-    head = (
-        f"{passed} of {len(known)} models pass every step that was run; an empty cell is a step that was not."
-    )
-    text = f"{head}\n\n{_table(known, results)}"
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
+    known = {name: results[name] for name in MODELS if name in results}
+    parts = [BEGIN, _head(known), _table(known), *filter(None, [_open(known)]), END]
+    return before + "\n\n".join(parts) + rest.split(END)[1]
 
 
-def narrow(step: str, text: str) -> str:
-    """Return what the table says of a step: a number for its figures, and tools that not all models have.
+def further_tools(text: str) -> str:
+    """Return the tools that not all models have.
 
     Examples
     --------
-    >>> narrow("solve", "1%, 40%, 0%, 3%"), narrow("pipeline", "2e-07, [19, 11] operators")
-    ('40%', '2e-07')
-    >>> narrow("exports", "torch (its front end refuses the model), megatron, deepspeed, accelerate, onnx")
-    '*, megatron'
+    >>> further_tools("torch (its front end refuses the model), megatron, deepspeed, accelerate, onnx")
+    'megatron; not torch'
     """
-    if step == "solve":
-        return max(text.split(", "), key=lambda gap: float(gap.rstrip("%"))) if "%" in text else text
-    if step == "exports":
-        tools = text.replace(NOT_TRACED, "*").split(", ")
-        return ", ".join(tool for tool in tools if tool not in FOR_ALL)
-    return text.split(",")[0].removesuffix(" nodes")
+    tools = ", ".join(tool for tool in text.split(", ") if tool not in {*FOR_ALL, NOT_TRACED}) or "none"
+    return f"{tools}; not torch" if NOT_TRACED in text else tools
 
 
-def _table(known: Sequence[str], results: dict[str, dict[str, str]]) -> str:
-    rows = [["model", *HEADS.values()], ["---"] * (len(HEADS) + 1)]
-    for name in known:
-        found = results[name]
-        error = found.get("error", "").replace("|", "/")
-        cells = [
-            narrow(step, found[step]) if step in found else error if step == found.get("failed") else ""
-            for step in HEADS
-        ]
-        if found.get("failed") not in (None, *HEADS):
-            cells[0] = f"{found['failed']}: {error}"
-        rows.append([name, *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def titled(name: str, found: dict[str, str]) -> str:
+    """Return a model with the nodes of its graph for training, and the largest gap of its plans if there is one.
+
+    Examples
+    --------
+    >>> titled("LSTM", {"training": "32 nodes", "solve": "1%, 40%, 0%, 3%"})
+    'LSTM (32, 40%)'
+    """
+    gaps = [int(gap.rstrip("%")) for gap in found.get("solve", "").split(", ") if gap.endswith("%")]
+    gap = f"{max(gaps)}%" if gaps and max(gaps) else ""
+    figures = ", ".join(filter(None, [found.get("training", "").removesuffix(" nodes"), gap]))
+    return f"{name} ({figures})" if figures else name
+
+
+def _head(known: dict[str, dict[str, str]]) -> str:
+    """Return how many models pass, and the largest difference of a gradient that a step has."""
+    passed = sum("failed" not in found for found in known.values())
+    measured = sum("verify" in found for found in known.values())
+    place, pipeline = (
+        max((float(found[step].split(",")[0]) for found in known.values() if step in found), default=0.0)
+        for step in ("place", "pipeline")
+    )
+    return (
+        f"{passed} of {len(known)} models pass every step that was run; {measured} were measured. "
+        f"Gradients differ by at most {place:.0e} in placed steps and {pipeline:.0e} under 1F1B."
+    )
+
+
+def _table(known: dict[str, dict[str, str]]) -> str:
+    """Return a row for each set of tools, with the models that these can express."""
+    rows: dict[str, list[str]] = {}
+    for name, found in known.items():
+        tools = further_tools(found["exports"]) if "exports" in found else "not tried"
+        rows.setdefault(tools, []).append(titled(name, found))
+    lines = [f"| {tools} | {', '.join(names)} |" for tools, names in sorted(rows.items())]
+    return "\n".join(["| further tools | models |", "| --- | --- |", *lines])
+
+
+def _open(known: dict[str, dict[str, str]]) -> str:
+    """Return a line for each model that ended early, with the reason, or for which steps were not run."""
+    lines = []
+    for name, found in known.items():
+        missing = [NAMES.get(step, step) for step in STEPS if step not in found and step != "verify"]
+        if "failed" in found:
+            lines.append(f"- {name}, {NAMES.get(found['failed'], found['failed'])}: {found['error']}")
+        elif missing:
+            lines.append(f"- {name}: not run: {', '.join(missing)}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -48,19 +48,23 @@ def test_a_model_passes_every_step(name: str) -> None:
     assert set(found) == {*STEPS}
 
 
-def test_the_table_has_a_row_for_each_model_and_the_reason_where_one_ends() -> None:
+def test_the_page_names_each_model_with_its_tools_and_the_reason_where_one_ends() -> None:
+    passed = dict.fromkeys(ALL, "0e+00") | {"training": "32 nodes", "solve": "0%, 4%", "place": "2e-07, [1]"}
     results = {
         "GRU": {"inference": "14 nodes", "failed": "training", "error": "WorkloadError: a | b"},
-        "LSTM": dict.fromkeys(ALL, "fine"),
+        "LSTM": passed | {"exports": "torch, megatron, onnx"},
+        "resnet18": passed | {"exports": "torch, megatron, onnx", "solve": "0%, 0%"},
         "RWKV": {"failed": "time", "error": "300 s"},
+        "T5": {step: passed[step] for step in ALL if step != "pipeline"},
         "unknown": {},
     }
     page = zoo.with_table(PAGE, results)
     assert page.startswith("before\n") and page.endswith("after\n") and "old" not in page
-    assert "1 of 3 models pass every step that was run;" in page
-    assert "| LSTM | fine | fine | fine | fine | fine | fine | fine |" in page
-    assert "| GRU | 14 | WorkloadError: a / b |  |  |  |  |  |" in page
-    assert "| RWKV | time: 300 s |  |" in page
+    assert "3 of 5 models pass every step that was run; 3 were measured." in page
+    assert "at most 2e-07 in placed steps and 0e+00 under 1F1B" in page
+    assert "| megatron | LSTM (32, 4%), resnet18 (32) |" in page
+    assert "| not tried | GRU, RWKV |" in page
+    assert "- GRU, training: WorkloadError: a | b\n- RWKV, time: 300 s\n- T5: not run: 1F1B\n" in page
     assert zoo.with_table(page, results) == page
 
 
