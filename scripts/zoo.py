@@ -122,7 +122,7 @@ def further_tools(text: str) -> str:
 
 
 def titled(name: str, found: dict[str, str]) -> str:
-    """Return a model with the nodes of its graph for training, and the largest gap of its plans if there is one.
+    """Return a model with the nodes of its graph for training, and the largest gap of its plans above 0.
 
     Examples
     --------
@@ -130,9 +130,10 @@ def titled(name: str, found: dict[str, str]) -> str:
     'LSTM (32, 40%)'
     """
     gaps = [int(gap.rstrip("%")) for gap in found.get("solve", "").split(", ") if gap.endswith("%")]
-    gap = f"{max(gaps)}%" if gaps and max(gaps) else ""
-    figures = ", ".join(filter(None, [found.get("training", "").removesuffix(" nodes"), gap]))
-    return f"{name} ({figures})" if figures else name
+    largest = max(gaps, default=0)
+    figures = [found.get("training", "").removesuffix(" nodes"), f"{largest}%" if largest else ""]
+    text = ", ".join(filter(None, figures))
+    return f"{name} ({text})" if text else name
 
 
 def _head(known: dict[str, dict[str, str]]) -> str:
