@@ -73,10 +73,10 @@ def _device_map(call: Call, text: str, _stages: int) -> str:
 
 
 def _split_points(call: Call, text: str, stages: int) -> str:
-    """Let torch's front end cut the model, if it can trace it at all, and compare what the pieces compute."""
+    """Let torch's front end cut the model, if it can run it uncut, and compare what the pieces compute."""
     args, kwargs = call.args, dict(call.kwargs)
     try:
-        pipeline(call.model, args, kwargs)
+        pipeline(call.model, args, kwargs)(*args, **kwargs)
     except Exception:  # whatever the front end raises for a model that it does not take uncut
         return " (its front end refuses the model)"
     spec = dict.fromkeys(json.loads(text)["split_points"], SplitPoint.BEGINNING)
