@@ -1,13 +1,15 @@
 """The interval between a lower bound and the least threshold that could not be refuted, halved step by step.
 
 Searches that find better plans on the way narrow a :class:`partitioner.methods.dp.bracket.Bracket`; here only
-one end is a bound, and the other one is where a proof failed.
+one end is a bound, and the other one is where a proof failed, or a size that suffices. An answer may also be
+neither: what is left open is not asked again, and the bound stays below it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 
@@ -21,6 +23,8 @@ class Halving:
         The largest threshold that is refuted: a lower bound.
     high
         The least threshold that is not.
+    passed
+        Thresholds up to this one are not asked again, though some of them may be left open.
 
     Examples
     --------
@@ -36,13 +40,47 @@ class Halving:
 
     bound: float
     high: float
+    passed: float = field(default=-math.inf, repr=False)
+
+    @property
+    def low(self) -> float:
+        """The end above which thresholds are asked."""
+        return max(self.bound, self.passed)
+
+    @property
+    def middle(self) -> float:
+        """The threshold halfway between the ends."""
+        return (self.low + self.high) / 2
 
     def thresholds(self, near: float = 0.0) -> Iterator[float]:
         """Yield the upper end, and then the middle again and again, until the ends are so near."""
         threshold = self.high
-        while self.high - self.bound > near:
+        while self.high - self.low > near:
             yield threshold
-            threshold = (self.bound + self.high) / 2
+            threshold = self.middle
+
+    def whole_numbers(self, ended: Callable[[], bool]) -> Iterator[int]:
+        """Yield the whole number in the middle again and again, until none is left or `ended` says so.
+
+        Examples
+        --------
+        >>> halving = Halving(0, 9)
+        >>> for number in halving.whole_numbers(lambda: False):
+        ...     halving.settle(number, suffices=number >= 4, refuted=number < 3)
+        >>> halving.bound, halving.passed, halving.high
+        (0, 3, 4)
+        """
+        while self.high - self.low > 1 and not ended():
+            yield int(self.low + self.high + 1) // 2
+
+    def settle(self, threshold: float, suffices: bool, refuted: bool) -> None:
+        """Narrow the interval by an answer: a threshold suffices, or is refuted, or is left open."""
+        if suffices:
+            self.high = threshold
+            return
+        self.passed = threshold
+        if refuted:
+            self.bound = max(self.bound, threshold)
 
     def learn(self, threshold: float, least: float) -> bool:
         """Narrow the interval: what keeps to a threshold has at least this value; return if it may exist."""

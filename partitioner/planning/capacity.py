@@ -20,6 +20,7 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
+from partitioner.methods.halving import Halving
 from partitioner.methods.method import Settings
 from partitioner.planning.alternatives import FEATURE
 from partitioner.planning.evaluate import evaluated
@@ -253,19 +254,28 @@ class CapacitySearch:
     def halve(self, gap: float) -> None:
         """Halve the range of numbers in question until it is empty or within the gap.
 
-        Numbers that a search without an answer was for are left out, so that `most` may stay above `samples`.
+        As fewer samples are easier, it is the range of their negatives. Numbers that a search without an
+        answer was for are left out, so that `most` may stay above `samples`.
         """
-        top = self.most
-        while self.samples < top and self.most - self.samples > gap * self.most and not self.expired():
-            samples, known = (self.samples + top + 1) // 2, (self.samples, self.most)
-            try:
-                self.ask(samples, loose=math.isinf(self.limit))
-            except (InfeasibleError, WorkloadError):  # the workload without samples is sound
-                self.most = min(self.most, samples - 1)
-            except NoPlanFound:
-                pass
-            undecided = known == (self.samples, self.most)
-            top = samples - 1 if undecided else min(top, self.most)
+        numbers = Halving(-(self.most + 1), -self.samples)
+        for number in numbers.whole_numbers(lambda: self.expired() or self._is_near(gap)):
+            known = self.samples, self.most
+            self._settle(-number)
+            numbers.high, numbers.bound = -self.samples, -(self.most + 1)
+            if known == (self.samples, self.most):
+                numbers.settle(number, suffices=False, refuted=False)
+
+    def _is_near(self, gap: float) -> bool:
+        return self.most - self.samples <= gap * self.most
+
+    def _settle(self, samples: int) -> None:
+        """Find out whether a plan holds a number of samples, as far as a search can."""
+        try:
+            self.ask(samples, loose=math.isinf(self.limit))
+        except (InfeasibleError, WorkloadError):  # the workload without samples is sound
+            self.most = min(self.most, samples - 1)
+        except NoPlanFound:
+            pass
 
     def _keep(self, plan: Plan) -> None:
         """Keep a plan that holds more samples than the best one, or as many in less time or more proven."""

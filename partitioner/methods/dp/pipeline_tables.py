@@ -162,9 +162,7 @@ class BatchBracket(TableBracket):
 
     def _ask(self, interval: LoadInterval) -> None:
         """Split an interval by the pipeline with the smallest sum among largest loads up to its upper end."""
-        limit = min(self.value - self.intervals.further * interval.low, UNLIMITED)
-        high = self.intervals.highest(interval, self.value)
-        found = self._filled(self.tables.summing(high, limit))
+        high, found = self._least_sum(interval)
         if found is None:
             return
         value, stages = found
@@ -174,6 +172,15 @@ class BatchBracket(TableBracket):
         largest, total = float(loads.max(initial=0.0)), float(loads.sum())
         rest = min(largest, high) * (1 - ROUNDING)
         self.intervals.split(interval, rest, total * (1 - ROUNDING), self.value)
+
+    def _least_sum(self, interval: LoadInterval) -> tuple[float, tuple[float, list[Part]] | None]:
+        """Return the largest load that better pipelines of an interval have, and what is least up to it.
+
+        That is the smallest sum of loads with its stages; None if there are no better pipelines.
+        """
+        limit = min(self.value - self.intervals.further * interval.low, UNLIMITED)
+        high = self.intervals.highest(interval, self.value)
+        return high, self._filled(self.tables.summing(high, limit))
 
 
 @dataclass(eq=False)
@@ -190,9 +197,7 @@ class LowerBatchBracket(BatchBracket):
         self.asked += 1
         if self.asked > MOST_ASKED:
             raise Stopped
-        limit = min(self.value - self.intervals.further * interval.low, UNLIMITED)
-        high = self.intervals.highest(interval, self.value)
-        found = self._filled(self.tables.summing(high, limit))
+        high, found = self._least_sum(interval)
         if found is None:
             return
         total, stages = found

@@ -14,6 +14,7 @@ import networkx as nx
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError
 from partitioner.base.interruption import StopEvent
+from partitioner.methods.halving import Halving
 from partitioner.methods.method import Progress
 from partitioner.planning.sizing.pool import kind_in_question, with_count
 from partitioner.planning.sizing.trial import SizeTarget, SizeTrial, SizeTrials, trials_of
@@ -178,18 +179,15 @@ def _halved(trials: SizeTrials, devices: Devices, kind: str, count: int) -> tupl
 
     with_count(devices, kind, count)  # refuses levels and groups
     best = trials.first(count, devices, f"{count} devices of kind {kind}")
-    excluded = passed = _least_number(devices, kind) - 1
-    while best.size - passed > 1 and not trials.ended:
-        trial = tried((passed + int(best.size) + 1) // 2)
-        if trial.suffices:
-            best = trial
-            continue
-        passed = int(trial.size)
-        excluded = passed if trial.excluded else excluded
+    numbers = Halving(_least_number(devices, kind) - 1, count)
+    for number in numbers.whole_numbers(lambda: trials.ended):
+        trial = tried(number)
+        numbers.settle(number, trial.suffices, trial.excluded)
+        best = trial if trial.suffices else best
     if math.isinf(trials.limit):
         last = tried(int(best.size), best=True)
         best = last if last.suffices else best
-    return best, excluded
+    return best, int(numbers.bound)
 
 
 def _least_number(devices: Devices, kind: str) -> int:

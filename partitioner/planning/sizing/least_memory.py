@@ -14,6 +14,7 @@ import networkx as nx
 from partitioner.base.argument_types import require_type
 from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.text.figures import amount
+from partitioner.methods.halving import Halving
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.planning.sizing.pool import kind_in_question, most_held, with_memory
@@ -170,8 +171,8 @@ def least_memory(
         plan = search.run()
     return LeastMemory(
         kind=search.kind,
-        memory=search.memory,
-        bound=search.bound,
+        memory=search.range.high,
+        bound=search.range.bound,
         max_time_per_sample=trials.longest,
         plan=plan,
         trials=tuple(trials.made),
@@ -180,12 +181,11 @@ def least_memory(
 
 
 class _MemorySearch:
-    """The search: a plan holds `memory`, and it is proven that none does with less than `bound`."""
+    """The search: a plan holds `range.high`, and it is proven that none does with less than `range.bound`."""
 
     def __init__(self, trials: SizeTrials, devices: Devices, kind: str, gap: float) -> None:
         self.trials, self.devices, self.kind, self.gap = trials, devices, kind, gap
-        self.memory, self.bound = math.inf, 0.0
-        self.passed = 0.0  # no smaller memory is tried
+        self.range = Halving(0.0, math.inf)
 
     def run(self) -> Plan:
         """Narrow the range, and return the best plan found on devices with the least memory."""
@@ -193,20 +193,22 @@ class _MemorySearch:
         plan = self._keep(self.trials.first(math.inf, with_memory(self.devices, self.kind, None), words))
         close = False  # whether the next trial is just below the memory of the best plan
         while not self._ended:
-            below = self.memory * JUST_BELOW
-            trial = self._tried(below if close else (self.passed + self.memory) / 2)
+            below = self.range.high * JUST_BELOW
+            trial = self._tried(below if close else self.range.middle)
             if trial.suffices:
                 plan = self._keep(trial)
             else:
-                self._pass(trial, last=trial.size == below)
+                least = self.range.high if trial.size == below else trial.size
+                self.range.settle(least, suffices=False, refuted=trial.excluded)
             close = not trial.suffices
-        last = self._tried(self.memory, best=True)
+        last = self._tried(self.range.high, best=True)
         return last.plan if last.suffices and last.plan is not None else plan
 
     @property
     def _ended(self) -> bool:
-        open_range = self.memory - self.passed > self.gap * self.memory
-        return not open_range or self.memory == self.bound or self.trials.ended
+        low, memory = self.range.low, self.range.high
+        open_range = memory - low > self.gap * memory
+        return not open_range or memory == self.range.bound or self.trials.ended
 
     def _tried(self, memory: float, best: bool = False) -> SizeTrial:
         words = f"{amount(memory)}B of memory for each device of kind {self.kind}"
@@ -214,14 +216,8 @@ class _MemorySearch:
 
     def _keep(self, trial: SizeTrial) -> Plan:
         assert trial.plan is not None
-        self.memory = most_held(trial.plan.devices, self.kind)
+        self.range.high = most_held(trial.plan.devices, self.kind)
         return trial.plan
-
-    def _pass(self, trial: SizeTrial, last: bool) -> None:
-        """Raise the lower end of the range to a memory without a plan, and the bound if that is proven."""
-        self.passed = self.memory if last else trial.size
-        if trial.excluded:
-            self.bound = self.memory if last else max(self.bound, trial.size)
 
 
 def _size(memory: float) -> str:
