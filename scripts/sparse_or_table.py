@@ -20,7 +20,7 @@ import numpy as np
 from grids import markdown_grid
 
 import partitioner as pt
-from partitioner.methods.dp import sparse_tables
+from partitioner.methods.dp import pipeline
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 NAMES = ("bert24_training", "gnmt_training", "gpt3_6b7_training", "gpt2xl_training")
@@ -46,8 +46,8 @@ def pool(kinds: int, each: int, links: bool) -> pt.Devices:
 
 def solved(graph: pt.Graph, devices: pt.Devices, limit: float, most: int) -> tuple[float, float, float]:
     """Return value, bound and seconds where a table has at most so many states."""
-    usual = sparse_tables.LIMITS
-    sparse_tables.LIMITS = replace(usual, most_states=most)
+    usual = pipeline.EFFORT
+    pipeline.EFFORT = replace(usual, most_states=most)
     try:
         began = time.perf_counter()
         plan = pt.solve(graph, devices, method="pipeline", time_limit=limit)
@@ -55,7 +55,7 @@ def solved(graph: pt.Graph, devices: pt.Devices, limit: float, most: int) -> tup
     except pt.InfeasibleError:
         return np.inf, np.inf, time.perf_counter() - began
     finally:
-        sparse_tables.LIMITS = usual
+        pipeline.EFFORT = usual
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -149,6 +149,11 @@ class Settings:
         """Return the settings with a deadline at most `seconds` from now."""
         return replace(self, clock=self.clock.at_most(seconds))
 
+    def for_share(self, share: float) -> Settings:
+        """Return the settings with a share of the time that is left, if that is limited."""
+        left = self.seconds_left
+        return self if left is None else self.within(share * left)
+
     def on_compile(self, dispensable: bool = False) -> None:
         """Report that a kernel is about to be compiled, for a step that a plan can do without or not.
 
@@ -231,6 +236,19 @@ class Outcome:
     subgraph: Ints | None = None
     order: Ints | None = None
     alternatives: Mapping[int, str] = field(default_factory=dict)
+
+    def refined(self, problem: Problem) -> list[Part] | None:
+        """Return the parts as those of a problem that is contracted less; None if there are none."""
+        if self.parts is None:
+            return None
+        home = np.empty(problem.n, dtype=np.int64)
+        home[problem.member] = self.problem.member
+        return [replace(part, nodes=np.flatnonzero(np.isin(home, part.nodes))) for part in self.parts]
+
+    @property
+    def bound_on_any_devices(self) -> float:
+        """The bound for every choice of devices, which is another one if that of the stages was limited."""
+        return self.statistics.get(ANY_DEVICES, self.bound)
 
 
 def no_split(problem: Problem) -> Outcome:

@@ -32,6 +32,30 @@ class Rows(NamedTuple):
         """Return the row that each item is in, in the shape of `items`."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
+    def reversed(self) -> Rows:
+        """Return the rows from the last to the first.
+
+        Examples
+        --------
+        >>> Rows(np.array([0, 2, 3]), np.array([7, 8, 9])).reversed().lists()
+        [[9], [7, 8]]
+        """
+        count = len(self.start) - 1
+        return rows_of(count - 1 - self.owners(), self.items, count)
+
+    def turned(self) -> Rows:
+        """Return rows of row numbers, in which row i is row `count` - 1 - i; all rows ascend.
+
+        Examples
+        --------
+        >>> Rows(np.array([0, 2, 3, 3]), np.array([1, 2, 2])).turned().lists()
+        [[], [0], [0, 1]]
+        """
+        count = len(self.start) - 1
+        owner, item = count - 1 - self.owners(), count - 1 - self.items
+        ascending = np.lexsort((item, owner))
+        return rows_of(owner[ascending], item[ascending], count)
+
 
 def rows_of(owner: Ints, items: Ints, count: int) -> Rows:
     """Return `items` grouped by `owner` (0 to `count` - 1), in their given order within a row.

@@ -10,7 +10,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
-from partitioner.workload.exchange import exchanges_per_sample
+from partitioner.workload.exchange import FOR_EVERY_SAMPLE, exchanges_per_sample
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.groups import link_slowdowns
 from partitioner.workload.in_flight import samples_in_flight as stash
@@ -120,6 +120,58 @@ class Pipeline:
     held: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     link: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     spans: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+
+    @property
+    def behind_matters(self) -> bool:
+        """Whether the memory that a stage needs depends on the devices behind it."""
+        if self.schedule is None:
+            return False
+        alone, last = (stash(self.schedule, behind, 1, self.microbatches) for behind in (0, 1))
+        return alone != last
+
+    @property
+    def unknown_links(self) -> tuple[Floats, Floats]:
+        """The least and the largest factor of a link from each group to another device, shape (G,) each.
+
+        A link inside a group counts only if the group has several devices.
+        """
+        link, held = self.link, self.held.sum(axis=1)
+        real = np.where(np.eye(len(link), dtype=bool), held >= 2, True) & (held > 0)
+        least = np.where(real, link, np.inf).min(axis=1)
+        most = np.where(real, link, 0.0).max(axis=1)
+        alone = ~real.any(axis=1)
+        return np.where(alone, 1.0, least), np.where(alone, 1.0, most)
+
+    def memory_of(self, size: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the memory of supernodes that is counted once, by versions and by samples, shape (n,) each.
+
+        Memory that r copies divide is counted as one r-th version. Parameters are then counted with what does
+        not depend on the schedule, or with the activations where every sample in flight has its own version
+        of them. `size` has shape (n,): memory that does not depend on the schedule.
+        """
+        if self.schedule is None:
+            none = np.zeros(len(size))
+            return size, self.divided if len(self.divided) else none, none
+        if not len(self.divided):
+            return size, self.parameters, self.activations
+        if self.schedule in FOR_EVERY_SAMPLE:
+            return size, self.divided, self.activations + self.parameters
+        return size + self.parameters, self.divided, self.activations
+
+    def turned(self) -> Pipeline:
+        """Return the same data if supernode v becomes n - 1 - v."""
+        return replace(
+            self,
+            weights=self.weights[::-1].copy(),
+            divided=self.divided[::-1].copy(),
+            parameters=self.parameters[::-1].copy(),
+            activations=self.activations[::-1].copy(),
+            workspace=self.workspace[::-1].copy(),
+            nodes=self.nodes[::-1].copy(),
+            layers=self.layers.reversed(),
+            pinned=self.pinned.reversed(),
+            adjacent=self.adjacent.turned(),
+        )
 
     def sharing(self, count: Ints) -> Ints:
         """Return how many devices may share a stage by kind, of kinds with these numbers; both shape (K,)."""

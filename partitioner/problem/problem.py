@@ -39,6 +39,19 @@ class Nets(NamedTuple):
     made: Ints
     read: Ints
 
+    def turned(self, n: int) -> Nets:
+        """Return the nets of `n` supernodes, of which v becomes n - 1 - v."""
+        owner, pin = self.pins.owners(), n - 1 - self.pins.items
+        ascending = np.lexsort((pin, owner))
+        return Nets(
+            pins=Rows(self.pins.start, pin[ascending]),
+            of_node=self.of_node.reversed(),
+            cost=self.cost,
+            source=n - 1 - self.source,
+            made=self.made,
+            read=self.read[ascending],
+        )
+
 
 class Region(NamedTuple):
     """A graph in which the nodes of each device must be contiguous (paper, Definition 3.1).
@@ -139,6 +152,17 @@ class Problem:
         return none if self.pipeline is None else self.pipeline.spans
 
     @property
+    def counts_stages(self) -> bool:
+        """Whether a table must count stages: their number is given, and a stage may have several devices."""
+        return self.limits.stages > 0 and int(self.copies.max()) > 1
+
+    @property
+    def states(self) -> int:
+        """How many numbers of devices in use there are, by kind, and of stages if these are counted."""
+        stages = self.limits.stages + 1 if self.counts_stages else 1
+        return int(np.prod(self.count + 1, dtype=object)) * stages
+
+    @property
     def lossless(self) -> bool:
         """Whether an optimum of this problem is an optimum of the user's graph."""
         same_size = np.array_equal(self.size, self.relaxed_size)
@@ -148,6 +172,7 @@ class Problem:
         """Return the sum of forward and backward time, shape (K, n); infinity where not allowed."""
         return np.ascontiguousarray(np.where(self.allowed, self.time.sum(axis=1), np.inf))
 
+    @property
     def relaxed(self) -> Self:
-        """Return the problem whose optimum is a lower bound of that of the user's graph."""
+        """The problem whose optimum is a lower bound of that of the user's graph."""
         return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed)

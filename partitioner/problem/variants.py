@@ -36,6 +36,27 @@ class ChainProblem(Problem):
     output: Floats
     coarser: Self | None = None
 
+    def turned(self) -> Self:
+        """Return the problem with every edge of precedence reversed; supernode v becomes n - 1 - v.
+
+        Its chains are those of the problem with the last stage first. Its `coarser` is None.
+        """
+        last = self.n - 1
+        return replace(
+            self,
+            time=self.time[:, :, ::-1].copy(),
+            size=self.size[::-1].copy(),
+            allowed=self.allowed[:, ::-1].copy(),
+            successors=self.predecessors.turned(),
+            predecessors=self.successors.turned(),
+            nets=self.nets.turned(self.n),
+            member=last - self.member,
+            relaxed_size=self.relaxed_size[::-1].copy(),
+            relaxed_allowed=self.relaxed_allowed[:, ::-1].copy(),
+            coarser=None,
+            output=self.output[::-1].copy(),
+        )
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PipelineProblem(ChainProblem):
@@ -58,9 +79,36 @@ class PipelineProblem(ChainProblem):
         """Whether an optimum of this problem is an optimum of the user's graph."""
         return self.relaxed_pipeline is None and super().lossless
 
+    @property
     def relaxed(self) -> Self:
-        """Return the problem whose optimum is a lower bound of that of the user's graph."""
-        return replace(super().relaxed(), pipeline=self.relaxed_pipeline or self.pipeline)
+        """The problem whose optimum is a lower bound of that of the user's graph."""
+        return replace(super().relaxed, pipeline=self.relaxed_pipeline or self.pipeline)
+
+    @property
+    def without_levels(self) -> Self:
+        """The problem with all devices in one group, in which no pipeline costs more."""
+        flat = replace(self.pipeline, group=self.pipeline.group[:0], slowdown=self.pipeline.slowdown[:0])
+        return replace(self, pipeline=flat)
+
+    @property
+    def least_memory(self) -> Floats:
+        """Shape (n,): the least memory that each supernode takes on a device."""
+        size, divided, activations = self.pipeline.memory_of(self.size)
+        if len(self.pipeline.divided):
+            divided = divided / self.copies.max()
+        return size + divided + activations
+
+    @property
+    def lightest(self) -> Self:
+        """The problem whose relaxation takes the least memory of every supernode."""
+        return replace(self, relaxed_size=self.relaxed.least_memory)
+
+    def turned(self) -> Self:
+        """Return the problem with every edge of precedence reversed; supernode v becomes n - 1 - v."""
+        light = self.relaxed_pipeline
+        return replace(
+            super().turned(), pipeline=self.pipeline.turned(), relaxed_pipeline=light and light.turned()
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

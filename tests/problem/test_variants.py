@@ -55,14 +55,14 @@ def test_the_type_follows_from_measure_and_split(measure: Measure, split: str) -
             assert type(problem) is wanted
             assert (problem.measure, problem.split) == (measure, split)
             assert problem.ordered == (split == "chain")
-            assert type(problem.relaxed()) is wanted
+            assert type(problem.relaxed) is wanted
 
 
 def test_chains_with_an_extension_are_pipelines_however_far_they_are_contracted() -> None:
     problem = contract_to(PipelineProblem, GRAPH, DEVICES, Goal(extension=extension()))
     assert problem.lossless and problem.coarser is not None
     assert type(problem.coarser) is PipelineProblem and not problem.coarser.lossless
-    assert problem.coarser.relaxed().pipeline is problem.coarser.relaxed_pipeline
+    assert problem.coarser.relaxed.pipeline is problem.coarser.relaxed_pipeline
 
 
 @pytest.mark.parametrize("split", ["convex", "free"])

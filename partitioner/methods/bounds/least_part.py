@@ -42,7 +42,7 @@ def least_part(problem: Problem, settings: Settings, known: float) -> float:
     additive = problem.communication == "sequential" and problem.measure.passes == 1
     if problem.pipeline is not None or not additive or len(problem.nets.pins.items) > MOST_PINS:
         return known
-    cuts = _Cuts(problem.relaxed())
+    cuts = _Cuts(problem.relaxed)
     for _ in range(MOST_CUTS):
         v = int(np.argmax(cuts.least.min(axis=0)))
         if cuts.least[:, v].min() * ROUNDING <= known or settings.expired:

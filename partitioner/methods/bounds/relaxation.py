@@ -132,7 +132,7 @@ def relax(problem: Problem) -> Relaxation:
     work over the number of devices; with two kinds it is the optimum of the fractional assignment up to the
     step of the search.
     """
-    problem = problem.relaxed()
+    problem = problem.relaxed
     scale = _scales(problem)
     kinds = len(problem.count)
     price = np.concatenate((np.ones(kinds), np.zeros(kinds)))

@@ -61,7 +61,7 @@ def star_bound(problem: Problem, relaxation: Relaxation) -> float:
     additive = problem.communication == "sequential" and problem.measure is Measure.LARGEST_LOAD
     if problem.pipeline is not None or not additive or not 0 < known < np.inf:
         return known
-    problem, nets = problem.relaxed(), problem.nets
+    problem, nets = problem.relaxed, problem.nets
     cost = np.repeat(nets.cost, np.diff(nets.pins.start))
     total = np.bincount(nets.pins.items, cost, problem.n)
     centre = int(total.argmax())

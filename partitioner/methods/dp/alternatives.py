@@ -34,7 +34,7 @@ from partitioner.methods.dp.alternatives_stages import (
 )
 from partitioner.methods.dp.bracket import UNLIMITED, Bracket, Decision
 from partitioner.methods.dp.equal_replicas import EqualReplicas
-from partitioner.methods.dp.forms import turned_chain, with_replicas
+from partitioner.methods.dp.forms import with_replicas
 from partitioner.methods.dp.lattice import Ints32, Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, no_split
 from partitioner.problem.arrays import Floats
@@ -291,7 +291,7 @@ def _ideals(model: ChoiceModel, settings: Settings) -> Lattice | None:
     """Return all ideals of the turned problem; None if they do not fit the time or a part of the budget."""
     each = BYTES_AN_IDEAL + BYTES_A_LABEL * (model.devices + 1)
     most = min(settings.memory_budget // 4 // each, 2**31 // COVERS_PER_IDEAL - 1)
-    turned = turned_chain(model.problem)
+    turned = model.problem.turned()
     return ideal_lattice(turned, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
 
 

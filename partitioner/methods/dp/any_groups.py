@@ -12,7 +12,7 @@ groups has a load of 4, plus the exchange over the link between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -21,12 +21,28 @@ import numpy as np
 
 from partitioner.methods.dp.forms import Form, SplitKinds, by_group, fields_on_kinds, with_pipelines
 from partitioner.methods.dp.levels_model import layout_of
-from partitioner.methods.dp.pipeline import best_pipeline
-from partitioner.methods.dp.pipeline_tables import state_count
+from partitioner.methods.dp.pipeline_loads import pipeline_value
+from partitioner.methods.expand import pinned_devices
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.variants import PipelineProblem
+
+ACROSS = (
+    "its stages have devices in several groups; the lower bound takes all links to be as fast as the fastest"
+)
+NONE_OF_THE_FORM = "no pipeline of the form that is searched obeys the limits; others are not ruled out"
+UNKNOWN_ENDS = (
+    "the lower bound takes tensors that may pass over a stage to travel on the fastest link of their group"
+)
+IN_ONE_GROUP = "pipelines in which the devices of each stage are in one group"
+GROUP_BY_GROUP = (
+    "pipelines that visit the groups of devices one after the other, each stage inside a group or on all "
+    "devices of its kind in whole groups, whose other devices stay idle then"
+)
+
+
+SolveForm = Callable[[Form[PipelineProblem], Settings, float, bool], Outcome]
 
 
 @dataclass(frozen=True)
@@ -52,7 +68,106 @@ class AnyGroupsEffort:
 EFFORT = AnyGroupsEffort()
 
 
-def improved_on_any_devices(problem: PipelineProblem, settings: Settings, found: Outcome) -> Outcome:
+def is_best_on_any_devices(problem: PipelineProblem, narrow: Outcome) -> bool:
+    """Whether it is proven that no pipeline on any devices is better than that of the form of tables."""
+    pipeline = problem.pipeline
+    if len(pipeline.link):
+        return pipeline.replicas == 1  # every pipeline is of the form
+    proven = narrow.parts is not None and meets(narrow.bound_on_any_devices, narrow.value)
+    return proven or not len(pipeline.slowdown)
+
+
+def better_on_real_links(
+    problem: PipelineProblem, settings: Settings, narrow: Outcome, flat: Outcome
+) -> Outcome:
+    """Return the better one of two outcomes, with a bound for pipelines on any devices.
+
+    Parameters
+    ----------
+    problem, settings
+        The problem and the settings of the run.
+    narrow
+        The best pipeline of the form that tables over levels or groups hold.
+    flat
+        The best pipeline on the fastest links, which is to be priced on the real ones.
+    """
+    if flat.infeasible:
+        return no_split(problem)
+    wide = max(flat.bound, narrow.statistics.get(ANY_DEVICES, 0.0))
+    value = narrow.value if narrow.parts is not None else np.inf
+    stages, found = _on_best_devices(flat)
+    if stages is not None and found < value and not meets(found, value):
+        bound = min(wide, found)
+        notes: tuple[str, ...] = () if meets(bound, found) else (ACROSS,)
+        figures = {**narrow.statistics, ANY_DEVICES: bound}
+        return Outcome(
+            flat.problem, stages, found, bound, settings.ended(bound, found), notes=notes, statistics=figures
+        )
+    if narrow.parts is None:
+        notes = (*narrow.notes, NONE_OF_THE_FORM) if narrow.infeasible else narrow.notes
+        return replace(narrow, bound=wide, infeasible=False, stop_reason=settings.stop_reason, notes=notes)
+    return replace(narrow, statistics={**narrow.statistics, ANY_DEVICES: min(wide, narrow.bound)})
+
+
+def _on_best_devices(flat: Outcome) -> tuple[list[Part] | None, float]:
+    """Return the stages of an outcome on the best devices found for them, and their value there."""
+    problem = flat.problem
+    assert isinstance(problem, PipelineProblem)
+    if flat.parts is None:
+        return None, np.inf
+    choices = [_on(devices, flat.parts) for devices in _choices(problem, flat.parts)]
+    valued = [(pipeline_value(problem, stages), stages) for stages in choices]
+    value, best = min(valued, key=lambda each: each[0])
+    return best, value
+
+
+def _on(devices: Sequence[Sequence[int]], parts: Sequence[Part]) -> list[Part]:
+    return [replace(part, devices=tuple(own)) for part, own in zip(parts, devices, strict=True)]
+
+
+def _choices(problem: PipelineProblem, parts: Sequence[Part]) -> Iterator[list[list[int]]]:
+    """Yield the devices of every stage: one after the other, or in one group where there is room.
+
+    For the second choice the stages take their devices in turn, or those with the most devices first.
+    """
+    order = list(range(len(parts)))
+    large_first = sorted(order, key=lambda i: -parts[i].replicas)
+    for turns, together in ((order, False), (order, True), (large_first, True)):
+        chosen = [pinned_devices(problem, part) for part in parts]
+        taken = {(part.kind, d) for part, own in zip(parts, chosen, strict=True) for d in own}
+        for i in turns:
+            kind = parts[i].kind
+            free = [d for d in range(int(problem.count[kind])) if (kind, d) not in taken]
+            groups = group_of(problem, kind)
+            more = parts[i].replicas - len(chosen[i])
+            own = _together(free, groups, more) if together else free[:more]
+            chosen[i] = [*chosen[i], *own]
+            taken |= {(kind, d) for d in own}
+        yield chosen
+
+
+def _together(free: Sequence[int], group: Ints, count: int) -> list[int]:
+    """Return free devices, of the smallest room in a group that suffices, else of the largest rooms."""
+    room: dict[int, list[int]] = {}
+    for d in free:
+        room.setdefault(int(group[d]), []).append(d)
+    fitting = [devices for devices in room.values() if len(devices) >= count]
+    if fitting:
+        return min(fitting, key=len)[:count]
+    return [d for devices in sorted(room.values(), key=len, reverse=True) for d in devices][:count]
+
+
+def group_of(problem: PipelineProblem, kind: int) -> Ints:
+    """Return the smallest group of every device of a kind, shape (count,)."""
+    pipeline, index = problem.pipeline, np.arange(int(problem.count[kind]))
+    if len(pipeline.link):
+        return np.asarray(np.searchsorted(np.cumsum(pipeline.held[:, kind]), index, side="right"))
+    return np.asarray(index // max(1, int(pipeline.group[0, kind])))
+
+
+def best_on_any_devices(
+    problem: PipelineProblem, settings: Settings, found: Outcome, solve: SolveForm
+) -> Outcome:
     """Return an outcome, or a better one, with a bound over all choices of devices.
 
     Where devices are in too many groups, or supernodes are pinned to devices, the outcome stays as it is.
@@ -63,22 +178,21 @@ def improved_on_any_devices(problem: PipelineProblem, settings: Settings, found:
         The problem over levels or explicit groups, and the settings of the run.
     found
         The best pipeline of a narrower form, with the bound for any devices among its statistics.
+    solve
+        Returns the best pipeline of a form, given it, settings, a lower bound, and whether to go on.
     """
-    wide = found.statistics.get(ANY_DEVICES, found.bound)
-    if settings.expired or (found.parts is not None and meets(wide, found.value, settings.gap)):
-        return found
-    spanning = over_sets_of_groups(problem)
+    met = found.parts is not None and meets(found.bound_on_any_devices, found.value, settings.gap)
+    spanning = None if settings.expired or met else over_sets_of_groups(problem)
     if spanning is None:
         return found
-    left = settings.seconds_left
-    early = settings if left is None else settings.within(EFFORT.share * left)
-    early = replace(early, incumbent=None, step_limit=min(settings.step_limit, EFFORT.steps))
-    other = spanning.outcome(best_pipeline(spanning.problem, early, goes_on=False, known=wide))
+    early = settings.for_share(EFFORT.share)
+    early = replace(early, step_limit=min(settings.step_limit, EFFORT.steps))
+    other = solve(spanning, early, found.bound_on_any_devices, False)
     if other.infeasible:
         return no_split(problem)
     value = found.value if found.parts is not None else np.inf
     best = other if other.value < value and not meets(other.value, value) else found
-    wide = min(max(wide, other.bound), best.value)
+    wide = min(max(found.bound_on_any_devices, other.bound), best.value)
     if best.parts is None:
         return replace(found, bound=wide, statistics={**found.statistics, ANY_DEVICES: wide})
     bound = wide if best is other else max(wide, found.bound)
@@ -89,6 +203,25 @@ def improved_on_any_devices(problem: PipelineProblem, settings: Settings, found:
         notes=other.notes if wide >= bound else found.notes,
         statistics={**found.statistics, **other.statistics, ANY_DEVICES: wide},
     )
+
+
+def with_notes(outcome: Outcome, problem: PipelineProblem) -> Outcome:
+    """Return the outcome, with notes on its bound: what leaves a gap, and of which pipelines it is.
+
+    A bound for pipelines on any devices is among the statistics if it is another one.
+    """
+    grouped = len(problem.pipeline.link) > 0
+    if grouped and outcome.parts is None:
+        return outcome
+    notes = outcome.notes
+    if grouped and not meets(outcome.bound, outcome.value):
+        notes = (*notes, UNKNOWN_ENDS)
+    wide = outcome.bound_on_any_devices
+    if not meets(wide, outcome.bound):
+        proof = "optimal" if outcome.stop_reason == "optimal" else "the lower bound holds"
+        among = f"{proof} among {IN_ONE_GROUP if grouped else GROUP_BY_GROUP}"
+        notes = (*notes, f"{among}; for any other choice of devices the lower bound is {wide:.6g}")
+    return replace(outcome, notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +266,7 @@ def over_sets_of_groups(problem: PipelineProblem) -> SetsOfGroups | None:
     sets = [frozenset([g]) for g in range(len(grouped.pipeline.held))]
     found = [frozenset(group[row > 0].tolist()) for row in spans]
     sets += sorted(set(found), key=sorted)
-    size = state_count(split.problem) * len(sets) ** 2 * (len(group) + len(spans))
+    size = split.problem.states * len(sets) ** 2 * (len(group) + len(spans))
     if size > EFFORT.table:
         return None
     at = np.array([*group, *(sets.index(each) for each in found)])

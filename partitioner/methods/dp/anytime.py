@@ -29,7 +29,7 @@ from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp import _anytime_core as kernel
 from partitioner.methods.dp._anytime_core import Demand, Expansion, Pool, SearchGraph, fill_slots
 from partitioner.methods.dp.bracket import UNLIMITED, Asked, Decision
-from partitioner.methods.dp.chain import clipped, growth_of, stage_model, state_count, used_devices
+from partitioner.methods.dp.chain import clipped, growth_of, stage_model, used_devices
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import weights_above
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
@@ -324,7 +324,7 @@ def solve_beyond(
     """
     linear.settings, problem = settings, linear.problem
     search = AnytimeSearch(linear)
-    if problem.n <= EFFORT.most and state_count(problem) <= EFFORT.vectors:
+    if problem.n <= EFFORT.most and problem.states <= EFFORT.vectors:
         search.run(min(rounds, EFFORT.rounds) if settings.deterministic else rounds)
     proven = meets(linear.bound, linear.value)
     return Outcome(
@@ -369,11 +369,11 @@ class AnytimeSearch(LinearBracket[Attempt]):
     def __init__(self, linear: LinearSearch[ChainProblem]) -> None:
         super().__init__(linear, linear.settings)
         self.problem = problem = linear.problem
-        self.unit, self.linear_value = load_unit(problem.relaxed()), linear.value
+        self.unit, self.linear_value = load_unit(problem.relaxed), linear.value
         self.bound = rounded_up(self.bound, self.unit)
         self.improvement = ChainImprovement(linear)
         self.steps = self.attempts = 0
-        self._relaxed = cache(lambda: Decider(problem.relaxed(), linear.relaxation, backwards=False))
+        self._relaxed = cache(lambda: Decider(problem.relaxed, linear.relaxation, backwards=False))
         self._decider = cache(lambda backwards: Decider(problem, linear.relaxation, backwards))
 
     @property
@@ -395,11 +395,10 @@ class AnytimeSearch(LinearBracket[Attempt]):
 
     def _count_cuts(self) -> None:
         """Raise the bound by what the cuts between stages must cost."""
-        problem = self.problem.relaxed()
+        problem = self.problem.relaxed
         if self.over or not holds(problem) or np.isinf(self.value):
             return
-        left = self.settings.seconds_left
-        limited = self.settings if left is None else self.settings.within(EFFORT.cut_share * left)
+        limited = self.settings.for_share(EFFORT.cut_share)
         bound: type[CutBound] = imported(CUT_BOUND)
         raised = bound(problem, lambda: limited.expired).rise(self.bound, self.value)
         self.bound = min(rounded_up(raised, self.unit), self.value)

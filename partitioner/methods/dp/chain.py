@@ -32,14 +32,9 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 BYTES_PER_STATE = 14
 
 
-def state_count(problem: Problem) -> int:
-    """Return the number of vectors of used devices."""
-    return int(np.prod(problem.count + 1, dtype=object))
-
-
 def state_bytes(problem: Problem) -> int:
     """Return the bytes that the table takes for each ideal."""
-    return BYTES_PER_STATE * state_count(problem)
+    return BYTES_PER_STATE * problem.states
 
 
 def used_devices(problem: Problem) -> tuple[Ints, Ints, Ints]:
@@ -53,7 +48,7 @@ def used_devices(problem: Problem) -> tuple[Ints, Ints, Ints]:
     """
     radix = problem.count + 1
     stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1]))
-    states = np.arange(state_count(problem))
+    states = np.arange(problem.states)
     left = problem.count - (states[:, None] // stride) % radix
     return stride, left, np.where(left > 0, states[:, None] + stride, -1)
 

@@ -17,7 +17,7 @@ from typing import Generic
 
 import numpy as np
 
-from partitioner.methods.dp.forms import Form, Piped, refined_stages
+from partitioner.methods.dp.forms import Form, Piped
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
 from partitioner.problem.variants import PipelineProblem
 
@@ -60,13 +60,13 @@ class EqualReplicas(Generic[Piped]):
             if meets(low, best.value, settings.gap):
                 bound, wide = min(bound, low), min(wide, low)
                 continue
-            start = None if best.parts is None else refined_stages(best, problem)
+            start = best.refined(problem)
             found = Form(problem, choice).outcome(
                 self.solve(choice, _share(settings, start, len(lows) - number))
             )
             steps += found.statistics.get("steps", 0)
             bound = min(bound, max(low, found.bound))
-            wide = min(wide, max(low, found.statistics.get(ANY_DEVICES, found.bound)))
+            wide = min(wide, max(low, found.bound_on_any_devices))
             narrower |= ANY_DEVICES in found.statistics
             weakest = min(weakest, found, key=lambda outcome: outcome.bound)
             best = min(best, found, key=lambda outcome: outcome.value)

@@ -24,7 +24,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.bounds.star import star_bound
 from partitioner.methods.dp.anytime import solve_beyond
 from partitioner.methods.dp.bracket import TableBracket
-from partitioner.methods.dp.chain import ChainTables, state_bytes, state_count
+from partitioner.methods.dp.chain import ChainTables, state_bytes
 from partitioner.methods.dp.forms import with_merged_kinds
 from partitioner.methods.dp.gpipe import solve_passes, solve_passes_linear
 from partitioner.methods.dp.improvement import patient
@@ -148,11 +148,6 @@ class Climb:
         """The outcome of a ladder that ends here."""
         return no_split(self.problem) if np.isinf(self.linear.bound) else self.linear.outcome()
 
-    def within(self, share: float) -> Settings:
-        """Return the settings with a share of the time that is left, if that is limited."""
-        left = self.settings.seconds_left
-        return self.settings if left is None else self.settings.within(share * left)
-
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     """Find the best chain by the searches of :data:`LADDER`, one after another."""
@@ -208,7 +203,7 @@ def _early(climb: Climb) -> Outcome | None:
 
 def _reduced(climb: Climb) -> Outcome | None:
     """Search all ideals of smaller problems, with ever less left out: their bounds hold here."""
-    linear, settings = climb.linear, climb.within(EFFORT.reduced_share)
+    linear, settings = climb.linear, climb.settings.for_share(EFFORT.reduced_share)
     for share in EFFORT.left_out:
         smaller = reduced(climb.problem, share * linear.value)
         lattice = lattice_within(smaller.problem, settings, most=EFFORT.reduced_ideals)
@@ -237,11 +232,11 @@ def _can_be_reduced(climb: Climb) -> bool:
 def _all_ideals(climb: Climb) -> Outcome | None:
     """Enumerate all ideals that fit in memory and search them; if that fails, the run has a time limit."""
     problem, linear, settings = climb.problem, climb.linear, climb.settings
-    lattice = climb.lattice or lattice_within(problem, climb.within(EFFORT.lattice_share))
+    lattice = climb.lattice or lattice_within(problem, climb.settings.for_share(EFFORT.lattice_share))
     if lattice is None:
         climb.note = too_many(problem, settings)
     else:
-        outcome = _search(problem, lattice, linear, climb.within(EFFORT.lattice_share))
+        outcome = _search(problem, lattice, linear, climb.settings.for_share(EFFORT.lattice_share))
         if _ended(outcome, settings) or settings.deadline is None:
             return outcome
         linear.stages, linear.value, linear.bound = outcome.parts, outcome.value, outcome.bound
@@ -261,7 +256,7 @@ def _coarser(climb: Climb) -> Outcome | None:
 
 def _by_levels(climb: Climb) -> Outcome | None:
     """Search level by level for half of the time."""
-    improve(climb.linear, climb.linear.relaxation, climb.within(0.5))
+    improve(climb.linear, climb.linear.relaxation, climb.settings.for_share(0.5))
     return climb.outcome if climb.is_decided else None
 
 
@@ -383,7 +378,7 @@ def _search(
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:
-        tables = ChainTables(problem.relaxed(), relaxation, lattice)
+        tables = ChainTables(problem.relaxed, relaxation, lattice)
         below = TableBracket(tables, settings, relaxation.bound, bracket.value)
         below.narrow(from_top=True)
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
@@ -409,7 +404,7 @@ def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
     """Whether there are three kinds of devices or more, and a table over all ideals is not small."""
     if (problem.count > 0).sum() < EFFORT.many_kinds:
         return False
-    limit = min(EFFORT.few_ideals, EFFORT.small_table // state_count(problem))
+    limit = min(EFFORT.few_ideals, EFFORT.small_table // problem.states)
     return ideal_lattice(problem, limit, ORDERS.covers_per_ideal * limit, lambda: settings.expired) is None
 
 

@@ -18,10 +18,9 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from partitioner.methods.dp.stages import unknown_factors
 from partitioner.methods.loads import part_numbers
 from partitioner.methods.method import Outcome, Part, Settings
-from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.precedence import relabelled
 from partitioner.problem.problem import Nets, Problem
@@ -107,14 +106,6 @@ def fields_on_kinds(problem: PipelineProblem, kind: Ints, count: Ints) -> dict[s
     }
 
 
-def refined_stages(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
-    """Return the stages of a problem contracted further as stages of the problem."""
-    stage = np.empty(problem.n, dtype=np.int64)
-    parts = coarse.parts or []
-    stage[problem.member] = part_numbers(parts, coarse.problem.n)[coarse.problem.member]
-    return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
-
-
 class Turned(Form[PipelineProblem]):
     """The problem with every edge of precedence reversed."""
 
@@ -123,86 +114,9 @@ class Turned(Form[PipelineProblem]):
         return turned_stages(parts, self.problem.n)
 
 
-def turned(problem: PipelineProblem) -> PipelineProblem:
-    """Return the problem with every edge of precedence reversed, as :func:`turned_chain` does."""
-    return replace(
-        turned_chain(problem),
-        pipeline=_turned_pipeline(problem.pipeline),
-        relaxed_pipeline=problem.relaxed_pipeline and _turned_pipeline(problem.relaxed_pipeline),
-    )
-
-
-def turned_chain(problem: AnyChain) -> AnyChain:
-    """Return the problem with every edge of precedence reversed; supernode v becomes n - 1 - v.
-
-    Its chains are those of the problem with the last stage first. Its `coarser` is None.
-    """
-    last = problem.n - 1
-    return replace(
-        problem,
-        time=problem.time[:, :, ::-1].copy(),
-        size=problem.size[::-1].copy(),
-        allowed=problem.allowed[:, ::-1].copy(),
-        successors=_turned_rows(problem.predecessors),
-        predecessors=_turned_rows(problem.successors),
-        nets=_turned_nets(problem.nets, problem.n),
-        member=last - problem.member,
-        relaxed_size=problem.relaxed_size[::-1].copy(),
-        relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
-        coarser=None,
-        output=problem.output[::-1].copy(),
-    )
-
-
 def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
     """Return stages of a problem of `n` supernodes as those of the turned problem, or the reverse."""
     return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
-
-
-def _turned_pipeline(pipeline: Pipeline) -> Pipeline:
-    return replace(
-        pipeline,
-        weights=pipeline.weights[::-1].copy(),
-        divided=pipeline.divided[::-1].copy(),
-        parameters=pipeline.parameters[::-1].copy(),
-        activations=pipeline.activations[::-1].copy(),
-        workspace=pipeline.workspace[::-1].copy(),
-        nodes=pipeline.nodes[::-1].copy(),
-        layers=_reversed_rows(pipeline.layers),
-        pinned=_reversed_rows(pipeline.pinned),
-        adjacent=_turned_rows(pipeline.adjacent),
-    )
-
-
-def _turned_nets(nets: Nets, n: int) -> Nets:
-    owner, pin = nets.pins.owners(), n - 1 - nets.pins.items
-    ascending = np.lexsort((pin, owner))
-    return Nets(
-        pins=Rows(nets.pins.start, pin[ascending]),
-        of_node=_reversed_rows(nets.of_node),
-        cost=nets.cost,
-        source=n - 1 - nets.source,
-        made=nets.made,
-        read=nets.read[ascending],
-    )
-
-
-def _turned_rows(rows: Rows) -> Rows:
-    """Return rows over supernodes of supernodes, both with their new numbers, ascending."""
-    count = len(rows.start) - 1
-    owner, item = count - 1 - rows.owners(), count - 1 - rows.items
-    return _sorted_rows(owner, item, count)
-
-
-def _reversed_rows(rows: Rows) -> Rows:
-    """Return rows over supernodes, with the new numbers of these."""
-    count = len(rows.start) - 1
-    return rows_of(count - 1 - rows.owners(), rows.items, count)
-
-
-def _sorted_rows(owner: Ints, item: Ints, count: int) -> Rows:
-    ascending = np.lexsort((item, owner))
-    return rows_of(owner[ascending], item[ascending], count)
 
 
 def with_merged_kinds(
@@ -357,14 +271,21 @@ def _home(problem: PipelineProblem) -> Ints:
     return home
 
 
-def on_fastest_links(problem: PipelineProblem) -> PipelineProblem:
+def within_groups(problem: PipelineProblem) -> Form[PipelineProblem]:
+    """Return the form whose pipelines tables hold: kinds are divided by explicit group, if there are any."""
+    return by_group(problem) if len(problem.pipeline.link) else Form(problem, problem)
+
+
+def on_fastest_links(problem: PipelineProblem) -> Form[PipelineProblem]:
     """Return the problem without groups or levels, in which no pipeline costs more, whatever its devices."""
-    fastest = float(unknown_factors(problem)[0].min()) if len(problem.pipeline.link) else 1.0
+    if not len(problem.pipeline.link) and not len(problem.pipeline.slowdown):
+        return Form(problem, problem)
+    fastest = float(problem.pipeline.unknown_links[0].min()) if len(problem.pipeline.link) else 1.0
 
     def faster(whole: PipelineProblem) -> dict[str, Any]:
         return {"nets": whole.nets._replace(cost=whole.nets.cost * fastest)}
 
-    return with_pipelines(problem, lambda _, given: _linked(given, fastest), faster)
+    return Form(problem, with_pipelines(problem, lambda _, given: _linked(given, fastest), faster))
 
 
 def _linked(pipeline: Pipeline, fastest: float) -> Pipeline:
@@ -384,13 +305,6 @@ def with_replicas(problem: Piped, count: int | None) -> Piped:
     if count is None:
         return problem
     return with_pipelines(problem, lambda _, given: replace(given, replicas=count, fewest=count))
-
-
-def without_levels(problem: PipelineProblem) -> PipelineProblem:
-    """Return the problem with all devices in one group, in which no pipeline costs more."""
-    pipeline = problem.pipeline
-    group = pipeline.group[:0]
-    return replace(problem, pipeline=replace(pipeline, group=group, slowdown=pipeline.slowdown[:0]))
 
 
 def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = False) -> Ints | None:

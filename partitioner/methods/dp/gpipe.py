@@ -259,7 +259,7 @@ def _search(linear: LinearSearch[ChainProblem], lattice: Lattice) -> Outcome:
     stages = search.stages or linear.stages
     bound, infeasible = search.bound, search.complete and stages is None
     if not problem.lossless:
-        below = _narrowed(linear, problem.relaxed(), lattice, search.value)
+        below = _narrowed(linear, problem.relaxed, lattice, search.value)
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     return Outcome(
         problem,

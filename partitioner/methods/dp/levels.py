@@ -46,7 +46,7 @@ from partitioner.methods.dp.levels_model import (
 )
 from partitioner.methods.dp.levels_tables import UNENDING, Reached, Remainders, Segments
 from partitioner.methods.dp.pipeline_loads import pipeline_value
-from partitioner.methods.dp.pipeline_tables import BYTES_PER_STATE, stages_in, state_count
+from partitioner.methods.dp.pipeline_tables import BYTES_PER_STATE, stages_in
 from partitioner.methods.dp.stages import PipelineTable
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats
@@ -411,7 +411,7 @@ class LevelsTables:
         self.segments = Segments(problem, relaxation, lattice)
         self.rest = self.segments.rest
         self.remainders = None
-        if not lattice.linear or state_count(problem) <= FEW_STATES:
+        if not lattice.linear or problem.states <= FEW_STATES:
             self.remainders = Remainders(problem, relaxation, lattice, self.segments.layout)
         self._known: Known = {}
 
@@ -481,4 +481,4 @@ class LevelsFilling:
 def group_bytes(problem: PipelineProblem) -> int:
     """Return the bytes that a search over levels takes for each ideal, in addition to the lattice."""
     group = replace(problem, count=layout_of(problem).size)
-    return BYTES_PER_STATE * state_count(group) + problem.n
+    return BYTES_PER_STATE * group.states + problem.n

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK
-from partitioner.methods.dp.stages import Bools, behind_matters
+from partitioner.methods.dp.stages import Bools
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Nets
@@ -75,7 +75,7 @@ def layout_of(problem: PipelineProblem) -> GroupLayout:
     present = int((size > 0).argmax())
     groups = max(1, int(problem.count[present] // max(1, size[present])))
     spans = pipeline.group[:, present] // max(1, pipeline.group[0, present])
-    backwards = behind_matters(problem)
+    backwards = problem.pipeline.behind_matters
     return GroupLayout(
         size=size,
         groups=groups,

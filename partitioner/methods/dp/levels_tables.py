@@ -15,7 +15,6 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._levels_core import cut_costs, end_costs, members_of, segment_costs, sums_of
-from partitioner.methods.dp.forms import turned, without_levels
 from partitioner.methods.dp.lattice import (
     Ints32,
     Lattice,
@@ -45,9 +44,7 @@ from partitioner.methods.dp.stages import (
     PipelineTable,
     StageCosts,
     StageTerms,
-    behind_matters,
     costs_of,
-    least_memory,
     memory_model_of,
     one_group,
     stage_limits_of,
@@ -202,7 +199,7 @@ class Segments:
         self.ends, self.stage_limits = one_group(len(problem.count)), stage_limits_of(problem)
         self.weights = Weights(problem, relaxation, lattice, self.layout)
         self.rest = remaining_weights(lattice, least_work(problem))
-        self.followed = behind_matters(problem)
+        self.followed = problem.pipeline.behind_matters
         self.table = new_table(lattice.size, self.space.count)
         self._memory_models: dict[int, MemoryModel] = {}
         self._unclosed: Ints32 = np.full((len(problem.count), lattice.size), -1, dtype=np.int32)
@@ -327,10 +324,10 @@ class Remainders:
         self.layout = layout
         pipeline = problem.pipeline
         limits = replace(pipeline.limits, stages=0, all_devices=False)
-        flat = without_levels(replace(problem, size=least_memory(problem)))
+        flat = replace(problem, size=problem.least_memory).without_levels
         once = replace(flat.pipeline, schedule=None, limits=limits, divided=pipeline.divided[:0])
         flat = replace(flat, pipeline=once)
-        other = turned(flat)
+        other = flat.turned()
         opposite = _opposite(other, lattice)
         mirrored = replace(relaxation, weight=relaxation.weight[::-1].copy())
         self.tables = PipelineTables(other, mirrored, opposite)

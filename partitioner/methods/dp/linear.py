@@ -71,6 +71,10 @@ class ChainModel(Generic[Judged]):
         Returns a lower bound on the objective of all chains, by the relaxation.
     state_bytes
         Returns the bytes that a table takes for each ideal.
+    longer
+        The divisor of the number of linear orders, where each takes longer.
+    loose
+        Notes on what the bound leaves out, for a gap that only linear orders were searched for.
     listed, large
         Whether there is a search that lists stages in place of a table of all sets of devices, and whether it
         is the one, as that table would be too large.
@@ -81,6 +85,8 @@ class ChainModel(Generic[Judged]):
     value: Callable[[Judged, Sequence[Part]], float]
     bound: Callable[[Judged, Relaxation], float]
     state_bytes: Callable[[Judged], int]
+    longer: int = 1
+    loose: tuple[str, ...] = ()
     listed: bool = False
     large: bool = False
 
@@ -245,6 +251,7 @@ class LinearSearch(Generic[Chain]):
         if not np.array_equal(used, self.problem.count):
             counts = ", ".join(map(str, used[:MOST_NAMED])) + ", ..." * (len(used) > MOST_NAMED)
             notes.append(f"at most {counts} devices of each kind were considered, to keep the table small")
+        notes += () if self.closed else self.model.loose
         statistics = {"orders": self.orders, "steps": self.steps}
         return Outcome(
             self.problem, self.stages, self.value, bound, stop,
@@ -297,13 +304,13 @@ def best_linear(
 ) -> LinearSearch[Chain]:
     """Try the starting orders, then refine until as many attempts in a row fail; return the search."""
     search = LinearSearch(problem, relaxation, settings, model)
-    rng = np.random.default_rng(settings.seed)
-    for order in starting_orders(search.problem, settings.orders, rng):
+    rng, count = np.random.default_rng(settings.seed), -(-settings.orders // model.longer)
+    for order in starting_orders(search.problem, count, rng):
         if search.orders and search.done:
             return search
         search.attempt(order)
     failures = 0
-    while failures < settings.orders and not search.done and search.stages is not None:
+    while failures < count and not search.done and search.stages is not None:
         cuts = np.cumsum([len(stage.nodes) for stage in search.stages])[:-1]
         improved = search.attempt(refined(search.problem, search.stages, rng), cuts.tolist())
         failures = 0 if improved else failures + 1

@@ -40,7 +40,7 @@ from partitioner.methods.dp._many_kinds_core import (
 )
 from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.chain import growth_of
-from partitioner.methods.dp.forms import turned_chain, turned_stages
+from partitioner.methods.dp.forms import turned_stages
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
 from partitioner.methods.imported import imported
@@ -342,7 +342,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         if self.unit and np.isfinite(self.bound):
             self.bound = float(np.ceil(self.bound / self.unit - EFFORT.unit_slack) * self.unit)
         forwards = LevelSearch(problem, relaxation, settings)
-        backwards = LevelSearch(turned_chain(problem), relaxation, settings, backwards=True)
+        backwards = LevelSearch(problem.turned(), relaxation, settings, backwards=True)
         self.ways = [forwards, backwards]
         self.before_cover = EFFORT.before_cover / (problem.n * len(problem.count)) ** 2
         free = not pays_for_nets(problem) and int(problem.count.sum()) > 1

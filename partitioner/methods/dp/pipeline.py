@@ -14,20 +14,19 @@ devices of load 4 and {2} of load 2 are best: value 4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.bracket import TableBracket
-from partitioner.methods.dp.forms import Turned, refined_stages, turned, turned_stages, without_levels
+from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.bracket import ChainSearch, TableBracket
+from partitioner.methods.dp.forms import Turned
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.dp.levels import LevelsTables, group_bytes
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
-from partitioner.methods.dp.pipeline_loads import least_value, pipeline_value
+from partitioner.methods.dp.pipeline_loads import best_of, least_value, pipeline_value
 from partitioner.methods.dp.pipeline_tables import (
     BatchBracket,
     GroupTables,
@@ -35,19 +34,16 @@ from partitioner.methods.dp.pipeline_tables import (
     LowerGroupTables,
     PipelineTables,
     group_state_bytes,
-    is_exact,
     state_bytes,
 )
 from partitioner.methods.dp.sparse import SparseBracket, ThoroughSparseBracket
 from partitioner.methods.dp.sparse_tables import (
+    LIMITS,
     LowerSparseTables,
     SparseTables,
-    can_do_without,
-    has_many_states,
     ideal_bytes,
 )
-from partitioner.methods.dp.stages import behind_matters, relax_memory
-from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split
+from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets, no_split
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem
 
@@ -69,11 +65,14 @@ class PipelineEffort:
         The share of the time left for the problem on equal links, and for a first pipeline of a batch.
     orders_saved
         The divisor of the number of linear orders over levels, where each takes longer.
+    most_states
+        A table of more states of devices, times pairs of groups, is not filled if stages can be listed.
     """
 
     near: float = 1.15
     flat_share: float = 0.3
     orders_saved: int = 4
+    most_states: int = 20_000
 
 
 EFFORT = PipelineEffort()
@@ -98,15 +97,21 @@ def best_pipeline(
     known
         A lower bound on the value.
     """
-    if problem.coarser is None:
-        return _solved(problem, settings, goes_on, known)
-    coarse = best_pipeline(problem.coarser, replace(settings, incumbent=None), False, known)
-    if coarse.infeasible or coarse.stop_reason != "heuristic":
-        return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
-    starts = [settings.incumbent, None if coarse.parts is None else refined_stages(coarse, problem)]
-    given = [start for start in starts if start is not None]
-    start = min(given, key=lambda parts: pipeline_value(problem, parts), default=None)
-    fine = _solved(problem, replace(settings, incumbent=start), goes_on, known)
+    coarse = None
+    if problem.coarser is not None:
+        coarse = best_pipeline(problem.coarser, replace(settings, incumbent=None), False, known)
+        if coarse.stop_reason == "optimal":
+            return coarse
+        if coarse.infeasible or coarse.stop_reason != "heuristic":
+            return replace(coarse, notes=(*coarse.notes, MERGED))
+        start = best_of(problem, settings.incumbent, coarse.refined(problem))
+        settings = replace(settings, incumbent=start)
+    fine = _solved(problem, settings, goes_on, known)
+    return fine if coarse is None else _with_bound_of(coarse, fine, settings)
+
+
+def _with_bound_of(coarse: Outcome, fine: Outcome, settings: Settings) -> Outcome:
+    """Return the outcome of a problem with the better bound of it and of what it is contracted to."""
     bound = min(max(coarse.bound, fine.bound), fine.value)
     if fine.stop_reason == "heuristic":
         fine = replace(fine, stop_reason=settings.ended(bound, fine.value))
@@ -117,31 +122,30 @@ def best_pipeline(
 
 def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
     """Return the best pipeline of the given problem, which is turned if memory depends on devices behind."""
-    if not behind_matters(problem):
+    if not problem.pipeline.behind_matters:
         return _walked(problem, settings, goes_on, known)
-    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
-    form = Turned(problem, turned(problem))
+    form = Turned(problem, problem.turned())
+    start = settings.incumbent and form.stages(settings.incumbent)
     return form.outcome(_walked(form.problem, replace(settings, incumbent=start), goes_on, known))
 
 
 def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
     """Return the best pipeline over linear orders and then over all ideals."""
-    model = model_for(problem, known)
-    relaxation = relax_memory(problem)
+    model, relaxation = model_for(problem, known), relax(problem.lightest)
     if np.isinf(relaxation.bound):
         return no_split(problem)
     if problem.measure is Measure.BATCH:
         settings = _with_start(problem, relaxation, settings)
-    linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
+    linear = best_linear(problem, relaxation, settings, model)
     if linear.closed or settings.expired:
-        return _from_orders(linear)
+        return linear.outcome()
     lattice = lattice_within(problem, settings, model)
-    if lattice is None:
-        note = too_many(problem, settings, model)
-        if goes_on:
-            ChainImprovement(linear).run_on()
-        return _from_orders(linear, note)
-    return _search(linear, lattice)
+    if lattice is not None:
+        return _search(linear, lattice)
+    note = too_many(problem, settings, model)
+    if goes_on:
+        ChainImprovement(linear).run_on()
+    return linear.outcome(note)
 
 
 def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Settings) -> Settings:
@@ -150,140 +154,139 @@ def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Sett
     model = model_for(largest)
     if not model.large:
         return settings
-    left = settings.seconds_left
-    early = settings if left is None else settings.within(EFFORT.flat_share * left)
-    found = best_linear(largest, relaxation, replace(early, incumbent=None), model).stages
-    starts = [stages for stages in (settings.incumbent, found) if stages is not None]
-    best = min(starts, key=lambda stages: pipeline_value(problem, stages), default=None)
-    return replace(settings, incumbent=best)
-
-
-def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outcome:
-    """Return the best pipeline of the linear orders; `note` says why no others were searched."""
-    outcome = linear.outcome(note)
-    more = () if linear.closed else _gap_notes(linear.problem, outcome.value, outcome.bound, outcome.bound)
-    return replace(outcome, notes=(*outcome.notes, *more))
-
-
-def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
-    """Return the settings, with fewer linear orders if devices are in levels, as each takes longer."""
-    levels = len(problem.pipeline.slowdown) > 0
-    return replace(settings, orders=-(-settings.orders // EFFORT.orders_saved)) if levels else settings
+    early = replace(settings.for_share(EFFORT.flat_share), incumbent=None)
+    found = best_linear(largest, relaxation, early, model).stages
+    return replace(settings, incumbent=best_of(problem, settings.incumbent, found))
 
 
 def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[PipelineProblem]:
     """Return the cost model and search of pipelines for the problem's measure, levels and groups."""
     levels, groups = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > 0
     least = partial(_least_value, known)
-    listed = can_do_without(problem)
+    listed = _can_be_listed(problem)
     if listed and has_many_states(problem):
-        return ChainModel(SparseTables, SparseBracket, pipeline_value, least, ideal_bytes, True, True)
+        return ChainModel(
+            SparseTables, SparseBracket, pipeline_value, least, ideal_bytes, listed=True, large=True
+        )
     return ChainModel(
         tables=LevelsTables if levels else GroupTables if groups else PipelineTables,
         bracket=BatchBracket if problem.measure is Measure.BATCH else TableBracket,
         value=pipeline_value,
         bound=least,
         state_bytes=group_bytes if levels else group_state_bytes if groups else state_bytes,
+        longer=EFFORT.orders_saved if levels else 1,
+        loose=(EQUAL_LINKS,) if levels else (),
         listed=listed,
     )
+
+
+def has_many_states(problem: PipelineProblem) -> bool:
+    """Whether a table of all sets of devices, and of pairs of groups, is too large."""
+    return problem.states * max(1, len(problem.pipeline.link)) ** 2 > EFFORT.most_states
+
+
+def _can_be_listed(problem: PipelineProblem) -> bool:
+    """Whether there is a search that lists stages, without a table of all sets of devices."""
+    pipeline = problem.pipeline
+    tables = len(pipeline.slowdown) > 0 or len(pipeline.link) > LIMITS.most_groups or len(pipeline.spans) > 0
+    return problem.measure is not Measure.BATCH and not tables
 
 
 def _least_value(known: float, problem: PipelineProblem, relaxation: Relaxation) -> float:
     return max(known, least_value(problem, relaxation))
 
 
-def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> float:
-    """Return a lower bound on every pipeline's value, as if all links were as fast as inside a group."""
-    flat = without_levels(linear.problem.relaxed())
-    model = model_for(flat)
-    tables = model.tables(flat, linear.relaxation, lattice)
-    bracket = model.bracket(tables, linear.settings, linear.bound, linear.value)
-    bracket.narrow()
-    return bracket.bound
-
-
 def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
-    """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent."""
-    problem, settings = linear.problem, linear.settings
-    model, skipped = linear.model, len(problem.pipeline.link) > 0 and not is_exact(problem, lattice)
-    if model.large or (skipped and model.listed):
-        model = linear.model = replace(model, tables=SparseTables, bracket=ThoroughSparseBracket)
-    tables = model.tables(problem, linear.relaxation, lattice)
-    low = linear.bound
+    """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent.
+
+    Where tables hold upper bounds, or the problem is contracted at a risk, a further search raises the bound.
+    """
+    problem, settings, model = linear.problem, linear.settings, linear.model
+    upper = len(problem.pipeline.link) > 0 and not is_exact(problem, lattice)
+    if model.large or (upper and model.listed):
+        model = replace(model, tables=SparseTables, bracket=ThoroughSparseBracket)
+    low, value = linear.bound, linear.value
     if len(problem.pipeline.slowdown):
-        low = max(low, bound_without_levels(linear, lattice))
-    bracket = model.bracket(tables, settings, low, linear.value)
-    far = np.isfinite(linear.value) and linear.value > EFFORT.near * linear.bound
-    bracket.narrow(from_top=far and low == linear.bound)
-    stages, value = bracket.stages or linear.stages, bracket.value
-    bound, infeasible = bracket.bound, bracket.complete and stages is None
-    if skipped:
-        stages, value, bound = _bracket_below(linear, lattice, stages, value)
-        infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
-    elif not problem.lossless:
-        tables = model.tables(problem.relaxed(), linear.relaxation, lattice)
-        below = model.bracket(tables, settings, linear.bound, bracket.value)
-        below.narrow(from_top=np.isfinite(bracket.value))
-        bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
-    cut = not bracket.complete and bracket.steps > settings.step_limit
-    note = f"the exact search was stopped by its limit after {bracket.steps:,} steps"
-    more = () if bracket.complete else _gap_notes(problem, value, bound, low)
-    return Outcome(
-        problem,
-        stages,
-        value,
-        min(bound, value),
-        settings.ended(bound, value),
-        infeasible=infeasible,
-        notes=(note, *more) if cut else more,
-        statistics={
-            "ideals": lattice.size,
-            "steps": bracket.steps,
-            "table_bytes": lattice.nbytes + lattice.size * model.state_bytes(problem),
-            "orders": linear.orders,
-            "linear_value": linear.value,
-            **({ANY_DEVICES: low} if len(problem.pipeline.slowdown) else {}),
-        },
-    )
+        flat = problem.relaxed.without_levels
+        low = max(low, _narrowed(linear, lattice, model_for(flat), flat, value).bound)
+    far = np.isfinite(value) and value > EFFORT.near * linear.bound and low == linear.bound
+    bracket = _narrowed(linear, lattice, model, problem, value, low, from_top=bool(far))
+    stages, value, bound = bracket.stages or linear.stages, bracket.value, bracket.bound
+    infeasible = bracket.complete and stages is None
+    if upper or not problem.lossless:
+        lower, top = _lower(model, problem) if upper else model, bool(np.isfinite(value))
+        below = _narrowed(linear, lattice, lower, problem.relaxed, value, from_top=top)
+        infeasible = infeasible and (problem.lossless or bool(np.isinf(below.bound)))
+        if upper and problem.lossless and below.stages is not None:
+            found = pipeline_value(problem, below.stages)
+            stages, value = (below.stages, found) if found < value else (stages, value)
+        bound = below.bound
+    notes = () if bracket.complete or meets(bound, value) else model.loose
+    notes = (OVER_LEVELS,) if notes and bound > low else notes
+    if not bracket.complete and bracket.steps > settings.step_limit:
+        notes = (f"the exact search was stopped by its limit after {bracket.steps:,} steps", *notes)
+    bound = min(bound, value)
+    statistics = {
+        "ideals": lattice.size,
+        "steps": bracket.steps,
+        "table_bytes": lattice.nbytes + lattice.size * model.state_bytes(problem),
+        "orders": linear.orders,
+        "linear_value": linear.value,
+        **({ANY_DEVICES: low} if len(problem.pipeline.slowdown) else {}),
+    }
+    ended = settings.ended(bound, value)
+    return Outcome(problem, stages, value, bound, ended, infeasible, notes, statistics)
 
 
-def _bracket_below(
-    linear: LinearSearch[PipelineProblem], lattice: Lattice, stages: Sequence[Part] | None, value: float
-) -> tuple[Sequence[Part] | None, float, float]:
-    """Return the best pipeline known, its value, and a lower bound on all pipelines of the lattice.
+def _narrowed(
+    linear: LinearSearch[PipelineProblem],
+    lattice: Lattice,
+    model: ChainModel[PipelineProblem],
+    problem: PipelineProblem,
+    value: float,
+    low: float | None = None,
+    from_top: bool = False,
+) -> ChainSearch:
+    """Return the search for pipelines of a lattice that are better than a value, after it has ended.
 
     Parameters
     ----------
     linear, lattice
-        The problem with its bound, and the lattice of its ideals.
-    stages, value
-        The best pipeline so far.
+        The search over linear orders, whose relaxation and bound hold for the problem, and the lattice.
+    model, problem
+        The tables and the search, and the problem that they are for: that of `linear` or a weaker one.
+    value, low
+        The value, and a lower bound; None for that of `linear`.
+    from_top
+        Whether the first threshold is just below the value.
     """
-    problem = linear.problem
-    lower = LowerSparseTables if linear.model.listed else LowerGroupTables
-    model = linear.model
-    if problem.measure is Measure.BATCH:
-        model = replace(model, bracket=LowerBatchBracket)
-    tables = lower(problem.relaxed(), linear.relaxation, lattice)
-    below = model.bracket(tables, linear.settings, linear.bound, value)
-    below.narrow(from_top=np.isfinite(value))
-    if below.stages is not None and problem.lossless:
-        found = pipeline_value(problem, below.stages)
-        if found < value:
-            stages, value = below.stages, found
-    return stages, value, min(below.bound, value)
+    tables = model.tables(problem, linear.relaxation, lattice)
+    bracket = model.bracket(tables, linear.settings, linear.bound if low is None else low, value)
+    bracket.narrow(from_top=from_top)
+    return bracket
 
 
-def _gap_notes(problem: PipelineProblem, value: float, bound: float, equal: float) -> tuple[str, ...]:
-    """Return a note on the bound if it leaves a gap and devices are in levels.
+def _lower(model: ChainModel[PipelineProblem], problem: PipelineProblem) -> ChainModel[PipelineProblem]:
+    """Return the model whose tables are lower bounds on the values of all pipelines."""
+    batch = problem.measure is Measure.BATCH
+    return replace(
+        model,
+        tables=LowerSparseTables if model.listed else LowerGroupTables,
+        bracket=LowerBatchBracket if batch else model.bracket,
+    )
 
-    Parameters
-    ----------
-    problem, value, bound
-        The problem, the value of its best pipeline and the bound.
-    equal
-        The bound on equal links, from before the search over levels.
+
+def is_exact(problem: PipelineProblem, lattice: Lattice) -> bool:
+    """Whether the values of tables are those of the pipelines, neither more nor less.
+
+    That is so if no group has links of two sorts, if no tensor takes time to move, or if every one that does
+    passes between two supernodes that follow each other in a linear lattice.
     """
-    if not len(problem.pipeline.slowdown) or meets(bound, value):
-        return ()
-    return (OVER_LEVELS if bound > equal else EQUAL_LINKS,)
+    least, most = problem.pipeline.unknown_links
+    pins, paid = problem.nets.pins, problem.nets.cost > 0
+    if (least == most).all() or not paid.any():
+        return True
+    if not lattice.linear or (np.diff(pins.start)[paid] != 2).any():
+        return False
+    ranks = lattice.rank[pins.items[paid[pins.owners()]]].reshape(-1, 2)
+    return bool((abs(np.diff(ranks, axis=1)) == 1).all())

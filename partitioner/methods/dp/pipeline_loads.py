@@ -87,6 +87,12 @@ def pipeline_value(problem: PipelineProblem, stages: Sequence[Part]) -> float:
     return float(loads.sum()) + (samples(problem) - 1) * largest
 
 
+def best_of(problem: PipelineProblem, *known: Sequence[Part] | None) -> Sequence[Part] | None:
+    """Return the pipeline of least value among those that are known; None if none is."""
+    found = [stages for stages in known if stages is not None]
+    return min(found, key=lambda stages: pipeline_value(problem, stages), default=None)
+
+
 def stage_loads(problem: PipelineProblem, stages: Sequence[Part]) -> Floats:
     """Return the mean time that each stage spends on a sample, shape (stages,)."""
     if not stages:
@@ -123,7 +129,7 @@ def least_value(problem: PipelineProblem, relaxation: Relaxation) -> float:
     """
     if problem.measure is not Measure.BATCH:
         return relaxation.bound
-    total = max(relaxation.bound, float(least_work(problem.relaxed()).sum()))
+    total = max(relaxation.bound, float(least_work(problem.relaxed).sum()))
     return total + (samples(problem) - 1) * relaxation.bound
 
 

@@ -38,7 +38,6 @@ from partitioner.methods.dp.stages import (
     one_group,
     stage_growth,
     stage_limits_of,
-    unknown_factors,
 )
 from partitioner.methods.method import ROUNDING, Part, meets
 from partitioner.problem.arrays import Ints
@@ -73,10 +72,10 @@ class StateSpace:
     """
 
     def __init__(self, problem: Problem) -> None:
-        limits, counted = problem.limits, counts_stages(problem)
+        limits, counted = problem.limits, problem.counts_stages
         radix = problem.count + 1
         stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)))
-        self.count = state_count(problem)
+        self.count = problem.states
         number = np.arange(self.count)
         used = (number[:, None] // stride[:-1]) % radix
         behind = used.sum(axis=1)
@@ -108,20 +107,9 @@ class StateSpace:
         return int(copies * self.states.stride[kind] + self.states.jump[kind])
 
 
-def counts_stages(problem: Problem) -> bool:
-    """Whether states must record the number of stages."""
-    return problem.limits.stages > 0 and int(problem.copies.max()) > 1
-
-
-def state_count(problem: Problem) -> int:
-    """Return how many states there are."""
-    stages = problem.limits.stages + 1 if counts_stages(problem) else 1
-    return int(np.prod(problem.count + 1, dtype=object)) * stages
-
-
 def state_bytes(problem: Problem) -> int:
     """Return the bytes that the table takes for each ideal, times :func:`heaviness`."""
-    count = state_count(problem)
+    count = problem.states
     return BYTES_PER_STATE * count * heaviness(count)
 
 
@@ -353,7 +341,7 @@ class GroupTables:
     ----------
     problem, relaxation, lattice
         As for :class:`partitioner.methods.dp.pipeline_tables.PipelineTables`; the problem is one of
-        :func:`partitioner.methods.dp.pipeline_links.by_group`.
+        :func:`partitioner.methods.dp.forms.by_group`.
     """
 
     upper = True
@@ -364,7 +352,7 @@ class GroupTables:
         self.rest, pipeline = self.shared.rest, problem.pipeline
         group = pipeline.held.argmax(axis=0)
         below, above = _only_neighbours(lattice.start, lattice.node, lattice.to, lattice.size)
-        unknown = unknown_factors(problem)[int(self.upper)]
+        unknown = problem.pipeline.unknown_links[int(self.upper)]
         self.ends = self.shared.model.ends._replace(
             linked=True, group=group, link=pipeline.link, unknown=unknown, upper=self.upper,
             one_below=below, one_above=above,
@@ -444,24 +432,8 @@ class GroupFilling(TableFilling):
 
 def group_state_bytes(problem: PipelineProblem) -> int:
     """Return the bytes that a table takes for each ideal, times :data:`WEIGHT` and :func:`heaviness`."""
-    count = state_count(problem) * len(problem.pipeline.link) ** 2
+    count = problem.states * len(problem.pipeline.link) ** 2
     return WEIGHT * BYTES_PER_PAIR * count * heaviness(count)
-
-
-def is_exact(problem: PipelineProblem, lattice: Lattice) -> bool:
-    """Whether the values of tables are those of the pipelines, neither more nor less.
-
-    That is so if no group has links of two sorts, if no tensor takes time to move, or if every one that does
-    passes between two supernodes that follow each other in a linear lattice.
-    """
-    least, most = unknown_factors(problem)
-    pins, paid = problem.nets.pins, problem.nets.cost > 0
-    if (least == most).all() or not paid.any():
-        return True
-    if not lattice.linear or (np.diff(pins.start)[paid] != 2).any():
-        return False
-    ranks = lattice.rank[pins.items[paid[pins.owners()]]].reshape(-1, 2)
-    return bool((abs(np.diff(ranks, axis=1)) == 1).all())
 
 
 @njit(cache=True)

@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights, weights_above
 from partitioner.methods.dp.pipeline_loads import largest_copies
-from partitioner.methods.dp.pipeline_tables import clipped, state_count
+from partitioner.methods.dp.pipeline_tables import clipped
 from partitioner.methods.dp.stages import (
     DeviceStates,
     Ints16,
@@ -21,10 +21,8 @@ from partitioner.methods.dp.stages import (
     memory_model_of,
     one_group,
     stage_limits_of,
-    unknown_factors,
 )
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 
@@ -190,12 +188,10 @@ def packed(most: Ints, exact: bool) -> DeviceCounts:
 
 @dataclass(frozen=True)
 class SparseLimits:
-    """Where the search without a table is used.
+    """What the search without a table takes account of.
 
     Parameters
     ----------
-    most_states
-        A table of more states of devices, times pairs of groups, is not filled.
     most_groups
         The most groups, each of which is a bit of a mask.
     most_window
@@ -204,7 +200,6 @@ class SparseLimits:
         The bytes that the search is taken to need for each ideal.
     """
 
-    most_states: int = 20_000
     most_groups: int = 30
     most_window: int = 6
     bytes_per_ideal: int = 40_000
@@ -250,7 +245,7 @@ class SparseTables:
         link, unknown, group = np.ones((1, 1)), np.ones(1), np.zeros(len(problem.count), np.int64)
         if len(problem.pipeline.link):
             link, group = problem.pipeline.link, problem.pipeline.held.argmax(axis=0)
-            unknown = unknown_factors(problem)[int(self.upper)]
+            unknown = problem.pipeline.unknown_links[int(self.upper)]
         window = _window(problem, lattice) if len(link) > 1 else 0
         size = problem.n - remaining_weights(lattice, np.ones(problem.n))
         below, above = _closures(problem, lattice)
@@ -265,18 +260,6 @@ class LowerSparseTables(SparseTables):
     """The same, with loads that are lower bounds on those of all stages."""
 
     upper = False
-
-
-def can_do_without(problem: PipelineProblem) -> bool:
-    """Whether there is a search without a table of all sets of devices."""
-    pipeline = problem.pipeline
-    tables = len(pipeline.slowdown) > 0 or len(pipeline.link) > LIMITS.most_groups or len(pipeline.spans) > 0
-    return problem.measure is not Measure.BATCH and not tables
-
-
-def has_many_states(problem: PipelineProblem) -> bool:
-    """Whether a table of all sets of devices, and of pairs of groups, is too large."""
-    return state_count(problem) * max(1, len(problem.pipeline.link)) ** 2 > LIMITS.most_states
 
 
 def ideal_bytes(_: Problem) -> int:

@@ -8,14 +8,12 @@ those that are placed later, because the problem is then a turned one (:mod:`par
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.chain import growth_of
 from partitioner.methods.dp.lattice import Ints32
 from partitioner.problem.arrays import Floats, Ints
@@ -23,7 +21,6 @@ from partitioner.problem.pipeline import UNLIMITED, Pipeline
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
-from partitioner.workload.exchange import FOR_EVERY_SAMPLE
 from partitioner.workload.in_flight import samples_in_flight
 
 Ints16 = NDArray[np.int16]
@@ -318,20 +315,6 @@ def one_group(kinds: int) -> TensorEnds:
     )
 
 
-def unknown_factors(problem: PipelineProblem) -> tuple[Floats, Floats]:
-    """Return the least and the largest factor of a link from each group to another device, shape (G,) each.
-
-    A link inside a group counts only if the group has several devices.
-    """
-    link = problem.pipeline.link
-    held = problem.pipeline.held.sum(axis=1)
-    real = np.where(np.eye(len(link), dtype=bool), held >= 2, True) & (held > 0)
-    least = np.where(real, link, np.inf).min(axis=1)
-    most = np.where(real, link, 0.0).max(axis=1)
-    alone = ~real.any(axis=1)
-    return np.where(alone, 1.0, least), np.where(alone, 1.0, most)
-
-
 def costs_of(problem: Problem) -> StageCosts:
     """Return the terms of the loads of stages, which have one device each if the problem has no pipeline."""
     nets, pipeline = problem.nets, problem.pipeline
@@ -370,13 +353,9 @@ def read_of_node(problem: Problem) -> Ints:
 
 
 def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int = 0) -> MemoryModel:
-    """Return the memory that stages take, with `behind` further devices behind all of them.
-
-    Memory that r copies divide is counted as one r-th version. Parameters are then counted with what does not
-    depend on the schedule, or with the activations where every sample in flight has its own version of them.
-    """
+    """Return the memory that stages take, with `behind` further devices behind all of them."""
     pipeline = problem.pipeline
-    size, parameters, activations = _columns(problem)
+    size, parameters, activations = pipeline.memory_of(problem.size)
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
     scheduled = float(pipeline.schedule is not None)
@@ -393,43 +372,6 @@ def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int 
         least_versions=lightest[1][behind + states.behind[:, None], states.left],
         staged=pipeline.fewest > 1 or len(pipeline.divided) > 0 or bool(np.ptp(samples[:, 1:]) > 0),
     )
-
-
-def _columns(problem: PipelineProblem) -> tuple[Floats, Floats, Floats]:
-    """Return the memory of supernodes that is counted once, by versions and by samples, shape (n,) each."""
-    pipeline = problem.pipeline
-    if pipeline.schedule is None:
-        none = np.zeros(problem.n)
-        return problem.size, pipeline.divided if len(pipeline.divided) else none, none
-    if not len(pipeline.divided):
-        return problem.size, pipeline.parameters, pipeline.activations
-    if pipeline.schedule in FOR_EVERY_SAMPLE:
-        return problem.size, pipeline.divided, pipeline.activations + pipeline.parameters
-    return problem.size + pipeline.parameters, pipeline.divided, pipeline.activations
-
-
-def behind_matters(problem: PipelineProblem) -> bool:
-    """Whether the memory that a stage needs depends on the devices behind it."""
-    pipeline = problem.pipeline
-    if pipeline.schedule is None:
-        return False
-    alone, last = (
-        samples_in_flight(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1)
-    )
-    return alone != last
-
-
-def least_memory(problem: PipelineProblem) -> Floats:
-    """Return the least memory that each supernode takes on a device, shape (n,)."""
-    size, divided, activations = _columns(problem)
-    if len(problem.pipeline.divided):
-        divided = divided / problem.copies.max()
-    return size + divided + activations
-
-
-def relax_memory(problem: PipelineProblem) -> Relaxation:
-    """Return the relaxation in which every supernode takes the least memory that it can."""
-    return relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
 
 
 def stage_limits_of(problem: Problem) -> StageLimits:
@@ -477,7 +419,7 @@ def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
     """Return samples and versions of weights that a stage holds, shape (behind + 1, most + 1) each.
 
     They are infinite for fewer devices than a stage must have. Where r copies divide memory, versions are
-    1 / r, see :func:`memory_model_of`.
+    1 / r, see :meth:`partitioner.problem.pipeline.Pipeline.memory_of`.
     """
     found = np.ones((2, behind + 1, most + 1))
     if pipeline.schedule is not None:

@@ -18,15 +18,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import SLACK
+from partitioner.methods.bounds.relaxation import SLACK, relax
 from partitioner.methods.dp._walk_core import new_path
 from partitioner.methods.dp.bracket import Bracket, Decision, Stopped
-from partitioner.methods.dp.forms import turned, turned_stages, without_levels
+from partitioner.methods.dp.forms import turned_stages
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.linear import lattice_within
 from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
-from partitioner.methods.dp.stages import read_of_node, relax_memory
+from partitioner.methods.dp.stages import read_of_node
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, WAYS, new_tally, sweep
 from partitioner.methods.pipeline_bound.paths import (
@@ -446,10 +446,10 @@ def fill_drain(
         spine = None if merged is None else merged._replace(together=together)
     if spine is None:
         return None
-    free = without_levels(problem.relaxed())
+    free = problem.relaxed.without_levels
     free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
-    free = turned(replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None))
-    relaxation = relax_memory(free)
+    free = replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None).turned()
+    relaxation = relax(free.lightest)
     lattice = lattice_within(free, settings, model_for(free), EFFORT.most_ideals)
     if lattice is None or np.isinf(relaxation.bound):
         return None

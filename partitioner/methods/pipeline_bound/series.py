@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.forms import without_levels
-from partitioner.methods.dp.stages import relax_memory
+from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.pipeline_bound._fill_drain_core import TURNS, WAYS
 from partitioner.methods.pipeline_bound.paths import PassSpine
 from partitioner.problem.arrays import Floats, Ints
@@ -48,8 +46,8 @@ def series_bound(problem: PipelineProblem, spine: PassSpine | None) -> float:
         return 0.0
     if spine is None or not spine.returns or not spine.on.any():
         return 0.0
-    free = without_levels(problem.relaxed())
-    relaxation = relax_memory(free)
+    free = problem.relaxed.without_levels
+    relaxation = relax(free.lightest)
     if not np.isfinite(relaxation.bound):
         return 0.0
     room = float(relaxation.capacity(0.0, free.count, free.memory))

@@ -46,7 +46,7 @@ def test_the_largest_of_the_least_loads(first: int, count: int) -> None:
         if problem.measure.passes == 2 or problem.communication != "sequential":
             assert bound == 0.0, case.seed
             continue
-        expected = max(least_load(problem.relaxed(), v) for v in range(problem.n))
+        expected = max(least_load(problem.relaxed, v) for v in range(problem.n))
         assert np.isinf(expected) or bound == pytest.approx(expected, rel=1e-9, abs=1e-12), case.seed
         best = best_values(case.graph, case.devices)["free"]
         assert best is None or bound <= best * (1 + 1e-9), case.seed

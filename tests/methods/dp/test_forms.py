@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from partitioner.methods.dp.forms import turned, turned_stages
+from partitioner.methods.dp.forms import turned_stages
 from partitioner.methods.dp.pipeline_loads import pipeline_value
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
@@ -33,7 +33,7 @@ def same(one: object, other: object) -> bool:
 def test_twice_is_the_problem_again() -> None:
     """Every field of the problem and of its pipeline comes back."""
     for problem in problems():
-        again = turned(turned(problem))
+        again = problem.turned().turned()
         for entry in fields(PipelineProblem):
             if entry.name not in ("coarser", "pipeline", "relaxed_pipeline"):
                 assert same(getattr(problem, entry.name), getattr(again, entry.name)), entry.name
@@ -50,7 +50,7 @@ def test_stages_cost_the_same() -> None:
         halves = np.array_split(np.arange(problem.n), 2)
         stages = [Part(0, nodes, 1 + i) for i, nodes in enumerate(halves) if len(nodes)]
         several += len(stages) > 1
-        other, mirrored = turned(problem), turned_stages(stages, problem.n)
+        other, mirrored = problem.turned(), turned_stages(stages, problem.n)
         value = pipeline_value(problem, stages)
         assert value == pipeline_value(other, mirrored) or np.isclose(value, pipeline_value(other, mirrored))
         after = {(v, int(w)) for v in range(problem.n) for w in problem.successors.row(v)}

@@ -8,8 +8,7 @@ import pytest
 from partitioner import Constraints, DeviceGroup, DeviceKind, Devices, Graph, GroupLink
 from partitioner.methods.dp.forms import by_group, on_fastest_links
 from partitioner.methods.dp.lattice import chain_lattice
-from partitioner.methods.dp.pipeline_tables import is_exact
-from partitioner.methods.dp.stages import unknown_factors
+from partitioner.methods.dp.pipeline import is_exact
 from partitioner.methods.method import Outcome, Part
 from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline_cases import problem_of
@@ -57,10 +56,10 @@ def test_parts_come_back_with_the_users_devices() -> None:
 
 def test_factors_of_links_whose_other_end_is_not_known() -> None:
     """The one device of the last group has no link inside it."""
-    least, most = unknown_factors(problem([(0, 1), (1, 2)]))
+    least, most = problem([(0, 1), (1, 2)]).pipeline.unknown_links
     assert (least.tolist(), most.tolist()) == ([2, 3, 9], [9, 9, 9])
-    assert on_fastest_links(problem([(0, 1), (1, 2)])).nets.cost.tolist() == [2, 2]
-    assert on_fastest_links(problem([(0, 1), (1, 2)])).pipeline.bandwidth.tolist() == [np.inf, 3]
+    assert on_fastest_links(problem([(0, 1), (1, 2)])).problem.nets.cost.tolist() == [2, 2]
+    assert on_fastest_links(problem([(0, 1), (1, 2)])).problem.pipeline.bandwidth.tolist() == [np.inf, 3]
 
 
 @pytest.mark.parametrize(

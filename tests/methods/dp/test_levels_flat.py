@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.dp.forms import without_levels
 from partitioner.methods.dp.lattice import Lattice, ideal_lattice
 from partitioner.methods.dp.levels_model import layout_of
 from partitioner.methods.dp.levels_tables import Remainders
@@ -38,7 +37,7 @@ def test_all_groups_for_the_empty_ideal_need_the_optimum_on_equal_links() -> Non
     dearer = 0
     for seed in range(20):
         problem, lattice = some_problem(seed)
-        flat = solve_pipeline(without_levels(problem), Settings())
+        flat = solve_pipeline(problem.without_levels, Settings())
         if flat.parts is None:
             continue
         after = Remainders(problem, relax(problem), lattice, layout_of(problem))

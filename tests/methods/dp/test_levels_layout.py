@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Level
-from partitioner.methods.dp.forms import turned
 from partitioner.methods.dp.levels_model import in_group, layout_of, over_groups
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
@@ -36,7 +35,7 @@ def test_groups_and_positions() -> None:
 
 
 def test_turned_problems_count_from_the_end() -> None:
-    layout = layout_of(turned(some_problem("1f1b")))
+    layout = layout_of(some_problem("1f1b").turned())
     assert layout.devices(0, 0) == range(10, 12)
     assert layout.devices(0, 1, 2) == range(6, 10)
     assert layout.home.tolist() == [[4, 4], [6, -1], [6, -1]]

@@ -13,7 +13,7 @@ import pytest
 import partitioner as pt
 from partitioner.base.clock import METER
 from partitioner.formats.devices import load_devices
-from partitioner.methods.dp import sparse_tables as tables
+from partitioner.methods.dp import pipeline
 from partitioner.methods.dp.sparse_tables import packed
 from tests.methods.dp.test_groups import COMBINATIONS, agree
 from tests.methods.slow_parameters import slow
@@ -32,7 +32,7 @@ def test_equals_exhaustive_search(
     features: str, count: int, path: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every case is searched without a table; where tensors pass between neighbours, all plans are proven."""
-    monkeypatch.setattr(tables, "LIMITS", replace(tables.LIMITS, most_states=0))
+    monkeypatch.setattr(pipeline, "EFFORT", replace(pipeline.EFFORT, most_states=0))
     feasible, proven = agree(range(count), features, path)
     assert feasible > count // 5
     assert proven > 0.8 * feasible
