@@ -42,7 +42,7 @@ GROUP_BY_GROUP = (
 )
 
 
-SolveForm = Callable[[Form[PipelineProblem], Settings, float, bool], Outcome]
+SolveForm = Callable[[Form[PipelineProblem], Settings, bool, float], Outcome]
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def best_on_any_devices(
     found
         The best pipeline of a narrower form, with the bound for any devices among its statistics.
     solve
-        Returns the best pipeline of a form, given it, settings, a lower bound, and whether to go on.
+        Returns the best pipeline of a form, given it, settings, whether to go on, and a lower bound.
     """
     met = found.parts is not None and meets(found.bound_on_any_devices, found.value, settings.gap)
     spanning = None if settings.expired or met else over_sets_of_groups(problem)
@@ -187,7 +187,7 @@ def best_on_any_devices(
         return found
     early = settings.for_share(EFFORT.share)
     early = replace(early, step_limit=min(settings.step_limit, EFFORT.steps))
-    other = solve(spanning, early, found.bound_on_any_devices, False)
+    other = solve(spanning, early, False, found.bound_on_any_devices)
     if other.infeasible:
         return no_split(problem)
     value = found.value if found.parts is not None else np.inf

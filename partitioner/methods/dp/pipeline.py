@@ -21,7 +21,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.bracket import ChainSearch, TableBracket
-from partitioner.methods.dp.forms import Turned
+from partitioner.methods.dp.forms import Form, Turned
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.dp.levels import LevelsTables, group_bytes
@@ -76,6 +76,39 @@ class PipelineEffort:
 
 
 EFFORT = PipelineEffort()
+
+
+def best_in_form(
+    form: Form[PipelineProblem], settings: Settings, goes_on: bool = True, known: float = 0.0
+) -> Outcome:
+    """Return the best pipeline of a form of a problem, as one of the problem.
+
+    Parameters
+    ----------
+    form
+        The form. Bound and proof hold for its pipelines.
+    settings
+        The settings of the run, whose incumbent is one of the problem as it is.
+    goes_on, known
+        As for :func:`best_pipeline`.
+    """
+    if form.problem is not form.given:
+        settings = replace(settings, incumbent=None)
+    found = best_pipeline(form.problem, settings, goes_on, known)
+    return form.outcome(found)
+
+
+def bounded(form: Form[PipelineProblem]) -> Outcome:
+    """Return a lower bound on the pipelines of a form that takes no search, as one of the problem."""
+    bound = least_value(form.problem, relax(form.problem))
+    if np.isinf(bound):
+        return no_split(form.given)
+    return form.outcome(Outcome(form.problem, None, np.inf, bound, "heuristic"))
+
+
+def least_value_of(problem: PipelineProblem) -> float:
+    """Return a lower bound on the value of every pipeline that takes no search."""
+    return least_value(problem, relax(problem.lightest))
 
 
 def best_pipeline(
@@ -140,12 +173,12 @@ def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
     if linear.closed or settings.expired:
         return linear.outcome()
     lattice = lattice_within(problem, settings, model)
-    if lattice is not None:
-        return _search(linear, lattice)
-    note = too_many(problem, settings, model)
-    if goes_on:
-        ChainImprovement(linear).run_on()
-    return linear.outcome(note)
+    if lattice is None:
+        note = too_many(problem, settings, model)
+        if goes_on:
+            ChainImprovement(linear).run_on()
+        return linear.outcome(note)
+    return _search(linear, lattice)
 
 
 def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Settings) -> Settings:
@@ -218,7 +251,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
         below = _narrowed(linear, lattice, lower, problem.relaxed, value, from_top=top)
         infeasible = infeasible and (problem.lossless or bool(np.isinf(below.bound)))
         if upper and problem.lossless and below.stages is not None:
-            found = pipeline_value(problem, below.stages)
+            found = model.value(problem, below.stages)
             stages, value = (below.stages, found) if found < value else (stages, value)
         bound = below.bound
     notes = () if bracket.complete or meets(bound, value) else model.loose

@@ -14,11 +14,6 @@ Example: two stages of time 1 in two groups with slowdown 3, and a tensor of cos
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
-from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.any_groups import (
     best_on_any_devices,
     better_on_real_links,
@@ -26,9 +21,8 @@ from partitioner.methods.dp.any_groups import (
     with_notes,
 )
 from partitioner.methods.dp.equal_replicas import EqualReplicas, asks_for_equal, numbers_of
-from partitioner.methods.dp.forms import Form, on_fastest_links, with_replicas, within_groups
-from partitioner.methods.dp.pipeline import EFFORT, best_pipeline, has_many_states
-from partitioner.methods.dp.pipeline_loads import least_value
+from partitioner.methods.dp.forms import on_fastest_links, with_replicas, within_groups
+from partitioner.methods.dp.pipeline import EFFORT, best_in_form, bounded, has_many_states, least_value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.variants import PipelineProblem
 
@@ -39,61 +33,29 @@ def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
         outcome = _over_links(problem, settings)
     else:
         choices = (with_replicas(problem, count) for count in numbers_of(problem))
-        outcome = EqualReplicas(_over_links, _least_value).best(problem, choices, settings)
+        outcome = EqualReplicas(_over_links, least_value_of).best(problem, choices, settings)
     return with_notes(outcome, problem)
-
-
-def _least_value(problem: PipelineProblem) -> float:
-    return least_value(problem, relax(problem.lightest))
 
 
 def _over_links(problem: PipelineProblem, settings: Settings) -> Outcome:
     """Return the best pipeline of the narrow form, or a better one on any devices.
 
-    Over groups the bound on the fastest links comes first. Over levels that form is solved only if the best
-    pipeline of the narrow one is not proven to be the best on any devices.
+    Over groups the form on the fastest links comes first, for its bound; where tables are large, a bound that
+    takes no search will do. Over levels that form is solved only if the best pipeline of the narrow one is
+    not proven to be the best on any devices.
     """
     narrow, fastest = within_groups(problem), on_fastest_links(problem)
-    flat = _bounded(fastest, narrow, settings) if len(problem.pipeline.link) else None
+    flat = None
+    if len(problem.pipeline.link) and has_many_states(narrow.problem):
+        flat = bounded(fastest)
+    elif len(problem.pipeline.link):
+        flat = best_in_form(fastest, settings.for_share(EFFORT.flat_share))
     if flat is not None and flat.infeasible:
         return no_split(problem)
-    found = in_form(narrow, settings, 0.0 if flat is None else flat.bound)
+    found = best_in_form(narrow, settings, known=0.0 if flat is None else flat.bound)
     if is_best_on_any_devices(problem, found):
         return found
     if flat is None or (found.parts is None and flat.parts is None):
-        flat = _on_fastest(fastest, settings)
+        flat = best_in_form(fastest, settings.for_share(EFFORT.flat_share))
     found = better_on_real_links(problem, settings, found, flat)
-    return best_on_any_devices(problem, settings, found, in_form)
-
-
-def in_form(
-    form: Form[PipelineProblem], settings: Settings, known: float = 0.0, goes_on: bool = True
-) -> Outcome:
-    """Return the best pipeline of a form of a problem, as one of the problem.
-
-    Parameters
-    ----------
-    form
-        The form. Bound and proof hold for its pipelines.
-    settings
-        The settings of the run, whose incumbent is one of the problem as it is.
-    known, goes_on
-        As for :func:`partitioner.methods.dp.pipeline.best_pipeline`.
-    """
-    if form.problem is not form.given:
-        settings = replace(settings, incumbent=None)
-    return form.outcome(best_pipeline(form.problem, settings, goes_on, known))
-
-
-def _bounded(fastest: Form[PipelineProblem], narrow: Form[PipelineProblem], settings: Settings) -> Outcome:
-    """Return the best pipeline on the fastest links, or a bound that takes no search for large tables."""
-    if not has_many_states(narrow.problem):
-        return _on_fastest(fastest, settings)
-    bound = least_value(fastest.problem, relax(fastest.problem))
-    none = Outcome(fastest.problem, None, np.inf, bound, "heuristic")
-    return no_split(fastest.problem) if np.isinf(bound) else fastest.outcome(none)
-
-
-def _on_fastest(fastest: Form[PipelineProblem], settings: Settings) -> Outcome:
-    """Return the best pipeline on the fastest links, found in a part of the time."""
-    return in_form(fastest, settings.for_share(EFFORT.flat_share))
+    return best_on_any_devices(problem, settings, found, best_in_form)

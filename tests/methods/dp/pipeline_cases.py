@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partitioner.methods.dp.forms import within_groups
-from partitioner.methods.dp.pipeline_links import in_form
+from partitioner.methods.dp.pipeline import best_in_form
 from partitioner.methods.method import Outcome, Settings
 from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit
@@ -29,7 +29,7 @@ def problem_of(case: Case) -> PipelineProblem:
 
 def solved(case: Case, settings: Settings | None = None) -> Outcome:
     """The best pipeline of a case that is of the form that tables hold."""
-    return in_form(within_groups(problem_of(case)), settings or Settings())
+    return best_in_form(within_groups(problem_of(case)), settings or Settings())
 
 
 def best_value(case: Case) -> float | None:
