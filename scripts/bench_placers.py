@@ -25,8 +25,9 @@ from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.method import Settings
 from partitioner.methods.placers.found import Found, PlaceTasks
 from partitioner.methods.registry import METHODS
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
 from partitioner.problem.fit import fit
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import OperatorProblem
 from partitioner.workload.constraints import NONE

@@ -22,8 +22,9 @@ from grids import markdown_grid, text_grid
 
 import partitioner as pt
 from partitioner.methods.virtual_stages.borders import StageBorders
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
 from partitioner.problem.fit import fit
+from partitioner.problem.goal import Goal
 from partitioner.schedule import Timeline, simulate
 from partitioner.workload.constraints import NONE
 from partitioner.workload.modules import modules_of

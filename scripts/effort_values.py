@@ -41,7 +41,8 @@ from partitioner.methods.solvers import neighbourhood, portfolio
 from partitioner.methods.virtual_stages import borders, bound, bound_pairs
 from partitioner.methods.virtual_stages import search as stages
 from partitioner.problem.arrays import Floats
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from tests.random_workloads import random_workload
 

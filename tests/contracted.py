@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from partitioner import Devices, Graph
-from partitioner.problem.contract import CHAIN, Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import CHAIN, Goal
 from partitioner.problem.problem import Problem
 
 Wanted = TypeVar("Wanted", bound=Problem)

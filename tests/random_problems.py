@@ -13,7 +13,8 @@ from partitioner import Devices, Evaluation, Graph, Workload, WorkloadError
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
 from partitioner.methods.rules import obeys
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.problem import Problem
 from tests.measures import MEASURES
 from tests.random_workloads import fitted, uneven_workload

@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner import Devices, Graph, Level, Transfers, Workload, WorkloadError
 from partitioner.problem.arrays import Ints
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes

@@ -18,7 +18,8 @@ from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evalua
 from partitioner.evaluation.terms import Terms
 from partitioner.methods.imported import imported
 from partitioner.methods.registry import METHODS
-from partitioner.problem.contract import Goal, contract, contract_piper
+from partitioner.problem.contract import contract, contract_piper
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.results.plan import Plan

@@ -23,10 +23,9 @@ from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluated
 from partitioner.planning.objectives import Objective
 from partitioner.problem.arrays import Ints
-from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.pipeline import Extension
 from partitioner.problem.problem import Problem
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import SHARES, Devices
@@ -163,7 +162,7 @@ class Request:
         """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept.
 
         With `apart` nodes that cost nothing are not merged, see
-        :class:`partitioner.problem.contract.Goal`.
+        :class:`partitioner.problem.goal.Goal`.
         """
         devices, options, demands = self.devices, self.options, self.demands
         extended = "replicas" in self.info.features or bool(self.regime.features(devices))
@@ -175,7 +174,8 @@ class Request:
             contiguous_cpus=options["contiguous_cpus"],
             contiguous_backward=options["contiguous_backward"],
             subgraphs=min(options["subgraphs_per_accelerator"], len(self.graph)),
-            extension=Extension(self.regime, demands) if extended else None,
+            regime=self.regime,
+            demands=demands if extended else None,
             transfers=self.placing.transfers if self.info.places_operators else None,
             apart=apart,
             alternatives="alternatives" in self.info.features,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 
 from partitioner.problem.arrays import Ints, Rows, rows_of
 from partitioner.problem.flow import flow_of
+from partitioner.problem.goal import CHAIN, Goal
 from partitioner.problem.groups import Groups, colocated_groups, new_groups, survivors
 from partitioner.problem.measure import Measure
 from partitioner.problem.nets import build_nets, forward_outputs, nets_by_edge
 from partitioner.problem.orders import depth_first
-from partitioner.problem.pipeline import UNLIMITED, Extension
+from partitioner.problem.pipeline import UNLIMITED
 from partitioner.problem.precedence import merge_cycles, precedence_pairs, relabelled
 from partitioner.problem.problem import Problem, Region
 from partitioner.problem.tasks import Tasks, tasks_of
@@ -32,57 +33,6 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import with_pass_order
 from partitioner.workload.topological import topological
-from partitioner.workload.transfers import Transfers
-
-
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """The measure, the split and the options that a graph is contracted for.
-
-    Parameters
-    ----------
-    measure, split
-        The definition of a solution's value, and the shape of the split as in :func:`partitioner.solve`.
-    classes
-        Shape (N,) each: nodes to keep together in addition to the colour classes: layers
-        (:func:`partitioner.problem.layers.whole_layers`) or by constraints
-        (:func:`partitioner.problem.fit.companions`).
-    contiguous_cpus
-        Whether a convex split must be contiguous also on kinds that do not pay for transfers.
-    contiguous_backward
-        Whether the backward part of a convex split must be contiguous too.
-    subgraphs
-        For latency: how many subgraphs of each pass an accelerator may hold.
-    extension
-        Replicas, levels, schedules and limits; None if the request has none of them.
-    transfers
-        The model of transfer times, for methods that place operators one by one; None for others.
-    sequence
-        Nodes in the order in which the stages of a chain must hold them; empty if there is none.
-    apart
-        Whether groups that cost nothing are not merged: for values that depend on more than loads, such as
-        the number of stages.
-    alternatives
-        Whether nodes are to be run by one of their alternatives; nothing that costs nothing is merged then.
-    piper
-        Whether costs are those of Piper's model.
-    """
-
-    measure: Measure = Measure.LARGEST_LOAD
-    split: str = "chain"
-    classes: tuple[Ints, ...] = ()
-    contiguous_cpus: bool = True
-    contiguous_backward: bool = False
-    subgraphs: int = 1
-    extension: Extension | None = None
-    transfers: Transfers | None = None
-    sequence: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    apart: bool = False
-    alternatives: bool = False
-    piper: bool = False
-
-
-CHAIN = Goal()
 
 
 def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
@@ -124,8 +74,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
 
 def contract_piper(graph: Graph, devices: Devices, goal: Goal) -> Problem:
     """Return the problem of a graph with the costs of Piper's model, as :func:`contract` does."""
-    extension = goal.extension and replace(goal.extension, piper=True)
-    return contract(graph, devices, replace(goal, piper=True, extension=extension))
+    return contract(graph, devices, replace(goal, piper=True))
 
 
 def _with_alternatives(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> AlternativesProblem:
@@ -187,14 +136,14 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
     if len(order) or goal.apart:  # groups that merge could come to stand on a cycle
         return problem
     groups.idle |= groups.counted
-    merge_free_nodes(groups, _is_roomy(graph, devices, goal.extension), lossless=False)
+    merge_free_nodes(groups, goal.is_roomy(graph, devices), lossless=False)
     left = int((groups.parent == np.arange(len(groups.parent))).sum())
     if left == problem.n:
         return problem
     coarser = _chain_problem(graph, devices, groups, group, pairs, goal)
-    if goal.extension is not None and isinstance(coarser, PipelineProblem):
+    if isinstance(coarser, PipelineProblem):
         alone = groups.parent[group] == group
-        light = goal.extension.lightened(graph, devices, coarser.member, coarser.n, alone)
+        light = goal.lightened(graph, devices, coarser.member, coarser.n, alone)
         coarser = replace(coarser, relaxed_pipeline=light)
     return replace(problem, coarser=coarser)
 
@@ -202,14 +151,12 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
 def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Groups:
     """Return the groups, merged where no optimum can be lost."""
     groups = new_groups(graph, devices, group, goal.measure.passes)
-    extension, roomy = goal.extension, _is_roomy(graph, devices, goal.extension)
-    if extension is not None:
-        groups.idle &= ~extension.fixed(group, len(groups.idle))
-        if not (roomy and extension.weightless(devices)):
-            groups.counted = groups.idle & extension.counted(graph, group, len(groups.idle))
-            groups.idle &= ~groups.counted
-    if (extension is None or not extension.rigid) and not len(goal.sequence) and not goal.apart:
-        merge_free_nodes(groups, roomy, lossless=True)
+    count = len(groups.idle)
+    groups.idle &= ~goal.fixed(group, count)
+    groups.counted = groups.idle & goal.counted(graph, devices, group, count)
+    groups.idle &= ~groups.counted
+    if not goal.rigid and not len(goal.sequence) and not goal.apart:
+        merge_free_nodes(groups, goal.is_roomy(graph, devices), lossless=True)
     return groups
 
 
@@ -236,9 +183,8 @@ def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
 
 def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, goal: Goal) -> Problem:
     """Return the problem of the remaining groups, without precedence."""
-    extension = goal.extension
-    most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
-    torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
+    most = UNLIMITED if goal.needs_all(devices) else len(kept)
+    torn = goal.torn(member, len(kept))
     detail = "sources" if devices.communication == "duplex" or devices.levels or devices.groups else "pins"
     empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
@@ -258,19 +204,13 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         measure=goal.measure,
         split="chain",
         ordered=True,
-        pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
+        pipeline=goal.pipeline(graph, devices, member, len(kept)),
     )
 
 
 def _rows(pairs: Ints, count: int) -> Rows:
     sorted_pairs = pairs[np.argsort(pairs[:, 0] * count + pairs[:, 1], kind="stable")]
     return rows_of(sorted_pairs[:, 0], sorted_pairs[:, 1], count)
-
-
-def _is_roomy(graph: Graph, devices: Devices, extension: Extension | None) -> bool:
-    limits = [kind.memory_limit for kind in devices.kinds if kind.count]
-    held = 0.0 if extension is None else extension.most_held(graph, devices)
-    return bool(graph.size.sum() + held <= min(limits))
 
 
 def merge_free_nodes(groups: Groups, roomy: bool, lossless: bool) -> None:

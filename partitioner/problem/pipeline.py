@@ -11,7 +11,7 @@ from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
 from partitioner.workload.exchange import FOR_EVERY_SAMPLE, exchanges_per_sample
-from partitioner.workload.graph import Bools, Graph
+from partitioner.workload.graph import Graph
 from partitioner.workload.groups import link_slowdowns
 from partitioner.workload.in_flight import samples_in_flight as stash
 from partitioner.workload.pipeline_settings import Regime
@@ -187,102 +187,40 @@ class Pipeline:
         np.maximum.at(largest, block, self.workspace)
         return replace(
             self,
-            weights=_sums(block, self.weights, count),
-            parameters=_sums(block, self.parameters, count),
-            activations=_sums(block, self.activations, count),
+            weights=sums(block, self.weights, count),
+            parameters=sums(block, self.parameters, count),
+            activations=sums(block, self.activations, count),
             workspace=largest,
             nodes=np.bincount(block, self.nodes, count).astype(np.int64),
-            divided=_sums(block, self.divided, count) if len(self.divided) else self.divided,
+            divided=sums(block, self.divided, count) if len(self.divided) else self.divided,
             layers=_rows(block[self.layers.owners()], self.layers.items, count),
             pinned=_rows(block[self.pinned.owners()], self.pinned.items, count),
             adjacent=_adjacent(block[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)], count),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Extension:
-    """The settings of a pipeline that go beyond stages of one device each on equal links.
+def pipeline_of(
+    graph: Graph,
+    devices: Devices,
+    regime: Regime,
+    demands: Demands,
+    member: Ints,
+    count: int,
+    piper: bool = False,
+) -> Pipeline:
+    """Return the data of a graph's `count` supernodes; without what copies divide.
 
     Parameters
     ----------
-    regime
-        The settings of the pipeline.
-    demands
-        The constraints by node.
+    graph, devices
+        The workload.
+    regime, demands
+        The settings of the pipeline, and the constraints by node.
+    member
+        Shape (N,): the supernode of every node.
     piper
         Whether costs are those of Piper's model.
     """
-
-    regime: Regime
-    demands: Demands
-    piper: bool = False
-
-    @property
-    def rigid(self) -> bool:
-        """Whether a stage counts for the limits even if it takes no time."""
-        return _limits(self.regime).rigid or self.regime.has_virtual_stages
-
-    def needs_all(self, devices: Devices) -> bool:
-        """Whether more devices than supernodes can be useful, or it matters which devices are used."""
-        shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
-        return shared or bool(devices.levels or devices.groups)
-
-    def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
-        """Return which groups need memory, so that merging them may lose an optimum; shape (groups,)."""
-        heavy = graph.size + graph.parts.sum(axis=0) > 0
-        return np.bincount(group, heavy, groups) > 0
-
-    def fixed(self, group: Ints, groups: int) -> Bools:
-        """Return which groups are pinned to a device and must not be merged, shape (groups,)."""
-        return np.bincount(group, self.demands.device >= 0, groups) > 0
-
-    def weightless(self, devices: Devices) -> bool:
-        """Whether it takes replicas no time to exchange weights."""
-        return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
-
-    def most_held(self, graph: Graph, devices: Devices) -> float:
-        """Return the most memory that depends on the schedule, for a device that holds all nodes.
-
-        It is infinity where devices have several stages, of which no device can hold all nodes.
-        """
-        divided = float(self._divided(graph).sum())
-        if self.regime.schedule is None:
-            return divided
-        if self.regime.has_virtual_stages:
-            return np.inf
-        behind = sum(kind.count for kind in devices.kinds)
-        held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
-        parameters, _, _, activations, workspace = graph.parts
-        kept = versions * parameters.sum() + held * activations.sum()
-        return float(kept + workspace.max(initial=0.0)) + divided
-
-    def _divided(self, graph: Graph) -> Floats:
-        """Return the memory of each node that the copies of its stage divide; empty without such memory."""
-        copied = self.regime.replicas > 1 and graph.divided.any()
-        return graph.divided if copied else np.zeros(0)
-
-    def torn(self, member: Ints, count: int) -> Bools:
-        """Return which supernodes are pinned to more devices than a stage may have, shape (count,)."""
-        fixed = self.demands.device >= 0
-        pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
-        return np.bincount(pairs[0], minlength=count) > self.regime.replicas
-
-    def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
-        """Return the data of the extended model for `count` supernodes; `member` has shape (N,)."""
-        found, divided = _pipeline(graph, devices, self, member, count), self._divided(graph)
-        return replace(found, divided=_sums(member, divided, count)) if len(divided) else found
-
-    def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
-        """Return the same without limits and pins, and with weights and memory of `heavy` nodes only."""
-        light = replace(graph, parts=np.where(heavy, graph.parts, 0.0), size=np.where(heavy, graph.size, 0.0))
-        pipeline = self.pipeline(light, devices, member, count)
-        weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
-        none = np.zeros(0, dtype=np.int64)
-        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=PipelineLimits())
-
-
-def _pipeline(graph: Graph, devices: Devices, asked: Extension, member: Ints, count: int) -> Pipeline:
-    demands, regime = asked.demands, asked.regime
     parameters, _, _, activations, workspace = graph.parts
     largest = np.zeros(count)
     np.maximum.at(largest, member, workspace)
@@ -290,15 +228,15 @@ def _pipeline(graph: Graph, devices: Devices, asked: Extension, member: Ints, co
     fixed = np.flatnonzero(demands.device >= 0)
     kinds = devices.kinds
     return Pipeline(
-        weights=_sums(member, graph.weights, count),
-        parameters=_sums(member, parameters, count),
-        activations=_sums(member, activations, count),
+        weights=sums(member, graph.weights, count),
+        parameters=sums(member, parameters, count),
+        activations=sums(member, activations, count),
         workspace=largest,
         nodes=np.bincount(member, minlength=count),
         layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
         pinned=_rows(member[fixed], index[demands.device[fixed]], count),
         adjacent=_adjacent(member[neighbour_edges(graph, regime.constraints)], count),
-        bandwidth=_bandwidths(devices, regime, asked.piper),
+        bandwidth=_bandwidths(devices, regime, piper),
         message=_messages(devices),
         added=devices.synchronisation == "added",
         group=np.array(
@@ -309,7 +247,7 @@ def _pipeline(graph: Graph, devices: Devices, asked: Extension, member: Ints, co
         schedule=regime.schedule,
         microbatches=regime.microbatches,
         virtual_stages=regime.virtual_stages,
-        limits=_limits(regime),
+        limits=limits_of(regime),
         held=np.array(
             [[group.size(kind.name) for kind in kinds] for group in devices.groups], dtype=np.int64
         ).reshape(len(devices.groups), len(kinds)),
@@ -330,11 +268,13 @@ def _messages(devices: Devices) -> Floats:
     return given * devices.link_latency
 
 
-def _sums(member: Ints, values: Floats, count: int) -> Floats:
+def sums(member: Ints, values: Floats, count: int) -> Floats:
+    """Return the sum of the values of each supernode's nodes, shape (count,)."""
     return np.bincount(member, values, count).astype(np.float64)
 
 
-def _limits(regime: Regime) -> PipelineLimits:
+def limits_of(regime: Regime) -> PipelineLimits:
+    """Return the limits of a pipeline that the user's constraints set."""
     demanded = regime.constraints
     return PipelineLimits(
         nodes=_range(demanded.nodes_per_stage, 1),

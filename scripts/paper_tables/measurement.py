@@ -25,7 +25,8 @@ from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.expand import expand
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import parts_at
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import ChainProblem
 
 MAX_IDEALS = 2**22

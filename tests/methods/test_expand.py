@@ -12,7 +12,8 @@ from partitioner.methods.expand import expand, parts_of
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from tests.random_problems import cases, has_shape, placement_of, random_parts
 
 

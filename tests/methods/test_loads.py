@@ -8,7 +8,8 @@ import pytest
 from partitioner import Devices, Graph, evaluate
 from partitioner.methods.loads import part_loads, value_of
 from partitioner.methods.method import Part
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from tests.random_problems import cases, names_of, placement_of, random_parts
 

@@ -10,7 +10,8 @@ import pytest
 from partitioner import Devices, Evaluation, Graph, evaluate
 from partitioner.methods.method import Part
 from partitioner.methods.rules import obeys
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from tests.random_problems import cases, has_shape, names_of, placement_of, random_parts
 
 

@@ -31,13 +31,12 @@ from partitioner.planning.options import read_options
 from partitioner.planning.request import Request
 from partitioner.planning.run_method import run_method
 from partitioner.planning.solve import least_time_limit
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.pipeline import Extension
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PartsProblem, PipelineProblem, SampleProblem
 from partitioner.workload.constraints import NONE
-from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
 from tests.contracted import contract_to
 from tests.large_graphs import SHAPES, large_graph
@@ -224,7 +223,7 @@ def test_the_makespan_of_a_long_pipeline_keeps_the_limit() -> None:
 
 def test_pipedreams_planner_ends_when_the_time_is_over() -> None:
     graph, devices = large_graph("path", 1000), Devices.accelerated(4)
-    goal = Goal(extension=Extension(Regime(), demands_of(graph, devices, NONE)))
+    goal = Goal(demands=demands_of(graph, devices, NONE))
     found = solve_pipedream(contract_to(PipelineProblem, graph, devices, goal), PAST)
     assert found.parts is None
     assert any("did not end within the time limit" in note for note in found.notes)

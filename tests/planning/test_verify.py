@@ -13,7 +13,8 @@ from partitioner.base.errors import ContradictionError
 from partitioner.methods.expand import expand
 from partitioner.methods.method import Outcome, Part
 from partitioner.planning.verify import confirm, no_plan
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from tests.instances import badly_packed, too_large
 from tests.measures import MEASURES
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, OptionError
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.layers import whole_layers
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Region

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import Constraints, DeviceKind, Devices, Graph
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
 from partitioner.problem.fit import companions, fit
+from partitioner.problem.goal import Goal
 from partitioner.workload.resolved_constraints import demands_of
 from tests.random_workloads import random_workload
 

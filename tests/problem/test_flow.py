@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import Devices, Graph
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from tests.oracle import best_values
 from tests.random_problems import best_parts, cases

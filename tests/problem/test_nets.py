@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.nets import build_nets, forward_outputs
-from partitioner.problem.pipeline import Extension
 from partitioner.workload.constraints import NONE
 from partitioner.workload.levels import Level
-from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
 from tests.random_pipelines import FEATURES, random_case
 
@@ -43,6 +42,6 @@ def test_levels_keep_apart_who_makes_a_tensor() -> None:
     kind = DeviceKind("gpu", 4)
     flat, wired = Devices((kind,)), Devices((kind,), levels=(Level("server", {"gpu": 2}, 5.0),))
     demands = demands_of(graph, flat, NONE)
-    goal = Goal(extension=Extension(Regime(), demands))
+    goal = Goal(demands=demands)
     sources = [contract(graph, devices, goal).nets.source.tolist() for devices in (flat, wired)]
     assert [len(each) for each in sources] == [1, 2] and sources[1][0] != sources[1][1]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, Level
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
 from partitioner.problem.fit import fit
-from partitioner.problem.pipeline import UNLIMITED, Extension, Pipeline, PipelineLimits
+from partitioner.problem.goal import Goal
+from partitioner.problem.pipeline import UNLIMITED, Pipeline, PipelineLimits
 from partitioner.problem.problem import Problem
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
@@ -32,7 +33,7 @@ DEVICES = Devices(
 def extended(regime: Regime, devices: Devices = DEVICES) -> tuple[Problem, Pipeline]:
     demands = demands_of(GRAPH, devices, regime.constraints)
     graph = fit(GRAPH, devices, demands, regime.schedule is not None)
-    problem = contract(graph, devices, Goal(extension=Extension(regime, demands)))
+    problem = contract(graph, devices, Goal(regime=regime, demands=demands))
     assert problem.pipeline is not None
     return problem, problem.pipeline
 

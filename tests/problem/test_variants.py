@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, Transfers
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.pipeline import Extension, PipelineLimits
+from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import (
     ChainProblem,
@@ -42,8 +43,9 @@ TYPES = {
 }
 
 
-def extension(constraints: Constraints = NONE) -> Extension:
-    return Extension(Regime(constraints=constraints), demands_of(GRAPH, DEVICES, constraints))
+def extended(split: str = "chain", constraints: Constraints = NONE) -> Goal:
+    regime, demands = Regime(constraints=constraints), demands_of(GRAPH, DEVICES, constraints)
+    return Goal(split=split, regime=regime, demands=demands)
 
 
 @pytest.mark.parametrize(("measure", "split"), TYPES)
@@ -59,7 +61,7 @@ def test_the_type_follows_from_measure_and_split(measure: Measure, split: str) -
 
 
 def test_chains_with_an_extension_are_pipelines_however_far_they_are_contracted() -> None:
-    problem = contract_to(PipelineProblem, GRAPH, DEVICES, Goal(extension=extension()))
+    problem = contract_to(PipelineProblem, GRAPH, DEVICES, extended())
     assert problem.lossless and problem.coarser is not None
     assert type(problem.coarser) is PipelineProblem and not problem.coarser.lossless
     assert problem.coarser.relaxed.pipeline is problem.coarser.relaxed_pipeline
@@ -67,8 +69,7 @@ def test_chains_with_an_extension_are_pipelines_however_far_they_are_contracted(
 
 @pytest.mark.parametrize("split", ["convex", "free"])
 def test_other_splits_begin_with_a_chain_that_has_the_same_extension(split: str) -> None:
-    limited = extension(Constraints(stages=2))
-    problem = contract_to(PartsProblem, GRAPH, DEVICES, Goal(split=split, extension=limited))
+    problem = contract_to(PartsProblem, GRAPH, DEVICES, extended(split, Constraints(stages=2)))
     assert type(problem.chain) is PipelineProblem
     assert problem.limits == problem.chain.limits == PipelineLimits(stages=2)
     plain = contract_to(PartsProblem, GRAPH, DEVICES, Goal(split=split))

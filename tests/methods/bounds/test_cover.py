@@ -13,7 +13,7 @@ from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
 from partitioner.methods.units import load_unit, rounded_up
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PartsProblem
 from tests.contracted import contract_to

@@ -10,7 +10,7 @@ import pytest
 from partitioner import Devices
 from partitioner.methods.bounds.cover_pricing import FractionOracle, SetOracle
 from partitioner.methods.bounds.cover_steps import CoverStates, enumerate_ways, steps_of
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import PartsProblem
 from tests.contracted import contract_to
 from tests.methods.slow_parameters import slow

@@ -10,7 +10,8 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, solve
 from partitioner.methods.bounds.cyclic import least_cyclic
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import PartsProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from tests.contracted import of_type

@@ -8,7 +8,8 @@ import pytest
 from partitioner import Devices, Graph
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.bounds.star import star_bound
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_values
 from tests.random_problems import cases

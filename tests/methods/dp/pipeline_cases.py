@@ -5,9 +5,8 @@ from __future__ import annotations
 from partitioner.methods.dp.forms import within_groups
 from partitioner.methods.dp.pipeline import best_in_form
 from partitioner.methods.method import Outcome, Settings
-from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit
-from partitioner.problem.pipeline import Extension
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
@@ -23,7 +22,7 @@ def problem_of(case: Case) -> PipelineProblem:
     regime = Regime(case.replicas, case.schedule, case.microbatches, case.constraints)
     graph = fit(case.graph, case.devices, demands, case.schedule is not None)
     classes = (companions(demands),)
-    goal = Goal(measure=MEASURES[case.objective], classes=classes, extension=Extension(regime, demands))
+    goal = Goal(measure=MEASURES[case.objective], classes=classes, regime=regime, demands=demands)
     return contract_to(PipelineProblem, graph, case.devices, goal)
 
 

@@ -11,7 +11,7 @@ from partitioner import Devices, Graph
 from partitioner.methods.dp import forms
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to

@@ -12,7 +12,7 @@ from partitioner.methods.dp import gpipe_tables as tables
 from partitioner.methods.dp.gpipe_tables import growth_by_pass
 from partitioner.methods.dp.stages import read_of_node
 from partitioner.problem.arrays import Floats
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem

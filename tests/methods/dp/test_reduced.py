@@ -15,7 +15,8 @@ from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.reduced import can_be_reduced, joined_by_heavy_nets, reduced
 from partitioner.methods.loads import part_numbers, value_of
 from partitioner.methods.method import Settings
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
 

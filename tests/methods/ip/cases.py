@@ -14,7 +14,7 @@ from partitioner.methods.rules import obeys
 from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits, Tell
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.solvers.program import Program
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PartsProblem

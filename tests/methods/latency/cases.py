@@ -7,7 +7,7 @@ import numpy as np
 from partitioner import Devices, Evaluation, Graph, Workload, WorkloadError, evaluate
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import places_of
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

@@ -17,7 +17,7 @@ from partitioner.methods.latency.serial_bound import bound_of
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.cpsat import solve_cpsat
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

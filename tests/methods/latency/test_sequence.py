@@ -14,7 +14,7 @@ from partitioner.methods.latency.sequence.chains import coarsened, sequenced
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.latency.sequence.sequence_table import SequenceTable, sequence_model_of, states_of
 from partitioner.methods.method import Settings
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

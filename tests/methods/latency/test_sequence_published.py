@@ -11,7 +11,7 @@ import pytest
 from partitioner import load
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Settings
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

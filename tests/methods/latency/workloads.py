@@ -10,7 +10,7 @@ import numpy as np
 from partitioner import Devices, Evaluation, Graph, WorkloadError, evaluate
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner import WorkloadError
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from tests.contracted import Wanted, contract_to
 from tests.random_workloads import fitted, uneven_workload
 

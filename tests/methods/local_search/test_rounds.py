@@ -29,7 +29,7 @@ from partitioner.methods.local_search.rounds import (
 from partitioner.methods.places import device_kinds, parts_on
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import ChainProblem, PartsProblem
 from tests.contracted import contract_to
 from tests.measures import MEASURES

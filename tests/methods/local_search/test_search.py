@@ -14,7 +14,7 @@ from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import PartsProblem
 from tests.measures import MEASURES
 from tests.methods.local_search.cases import problems

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner import Devices, Graph, Transfers, Workload, WorkloadError
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import OperatorNodes
 from tests.contracted import contract_to

@@ -14,7 +14,7 @@ from partitioner.methods.placers.task_arrays import PartialSchedule, arrays_of, 
 from partitioner.methods.placers.timing import finish_times, makespan
 from partitioner.methods.placing import CHOOSERS
 from partitioner.problem.arrays import Ints
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import OperatorNodes
 from tests.contracted import contract_to

@@ -12,7 +12,7 @@ from partitioner import DeviceKind, Devices, Graph, OptionError, Placer, solve
 from partitioner.methods.placers.engine import place_in_order
 from partitioner.methods.placers.ranks import PRIORITIES, ordered, upward_rank
 from partitioner.methods.placing import Choice
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes

@@ -19,7 +19,7 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.placers.plan_value import fewest_subgraphs
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to

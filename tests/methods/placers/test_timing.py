@@ -9,7 +9,7 @@ import pytest
 from partitioner import evaluate
 from partitioner.methods.placers.bound import makespan_bound
 from partitioner.methods.placers.timing import finish_times, makespan
-from partitioner.problem.contract import Goal
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import OperatorNodes
 from tests.contracted import contract_to

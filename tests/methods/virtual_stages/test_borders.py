@@ -7,7 +7,8 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.methods.virtual_stages.borders import StageBorders, boundary_moves, fitted
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 

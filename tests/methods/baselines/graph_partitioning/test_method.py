@@ -35,7 +35,8 @@ from partitioner.methods.baselines.graph_partitioning.method import (
 from partitioner.methods.baselines.graph_partitioning.scotch import as_grf, read_map
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placing
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import OperatorNodes
 from tests.contracted import contract_to
