@@ -1,7 +1,9 @@
 """Pipelines whose stages have any devices of a kind, in one group or in several, in any order.
 
-A stage that has c_g devices in each group g is on a kind of its own if it has devices in several groups; it
-uses c_g devices of the kind in group g. Sets of groups take the place of the groups of explicit groups:
+The best pipeline of a narrower form is compared with one that was found on equal links and is priced on the
+real ones, and then, where devices are few, with the best of all pipelines. For these a stage that has c_g
+devices in each group g is on a kind of its own if it has devices in several groups; it uses c_g devices of
+the kind in group g. Sets of groups take the place of the groups of explicit groups:
 
     load(S, c) = work(S) / r + (r - 1) / r * weights(S) * link(A, A) / bandwidth,   r = sum of c_g
     link(A, B) = max over g in A, h in B of link(g, h),   A = {g: c_g > 0}

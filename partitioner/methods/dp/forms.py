@@ -5,7 +5,7 @@
 - In the split one, kinds are divided by explicit group, so that all devices of a kind have the same links.
 - In the one of blocks, runs of a long linear order are supernodes, so that it is cut only where that is
   cheap, or near cuts of a known chain.
-- With r devices a stage, without levels, or on the fastest links, parts are those of the problem as they are.
+- With r devices a stage, or on the fastest links, parts are those of the problem as they are.
 
 Example: a chain {0}, {1, 2} of three supernodes is the chain {0, 1}, {2} of the turned problem.
 """
