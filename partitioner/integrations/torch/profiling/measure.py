@@ -23,7 +23,7 @@ from partitioner.integrations.torch.profiling.cache import (
     save_profile,
 )
 from partitioner.integrations.torch.profiling.options import CPU, ELAPSED, ProfileOptions
-from partitioner.integrations.torch.profiling.rounds import RoundsStopped, timed_rounds
+from partitioner.integrations.torch.profiling.rounds import RoundsStopped, shared_by_form, timed_rounds
 from partitioner.integrations.torch.profiling.runnable import RunnableGraph
 from partitioner.integrations.torch.profiling.timers import timer_of
 from partitioner.integrations.torch.verification.foreign_load import CpuClock
@@ -83,7 +83,8 @@ def _measured(
         timed = timed_rounds(program, timer, *limits, check, report, load)
     if timed is None:
         return None
-    operators = {name: (timed.times[name], *memory[name]) for name in program.names}
+    times = shared_by_form(timed.times, program.forms)
+    operators = {name: (times[name], *memory[name]) for name in program.names}
     return OperatorProfile(operators, timed.rounds, timed.stable, timed.foreign)
 
 

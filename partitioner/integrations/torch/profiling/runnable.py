@@ -36,6 +36,9 @@ class RunnableGraph:
     ----------
     names
         The names of the operators, in the order in which they run.
+    forms
+        What each operator does: its function, the shapes, strides and types of the tensors that it reads, and
+        its other arguments. Equal layers of a model have operators of equal forms.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class RunnableGraph:
         if accumulate:
             self._target |= self._with_sums(seen.gradients)
         self.names = tuple(node.name for node in self._calls)
+        summed = set(seen.gradients) if accumulate else set()
+        self.forms = tuple(_form(node, node.name in summed) for node in self._calls)
 
     def run(self, call: Call, check: Callable[[], None]) -> None:
         """Run all operators once, each by `call`; `check` is called before each and may raise."""
@@ -146,6 +151,15 @@ def _added(target: Callable[..., Any], total: Any, *args: Any, **kwargs: Any) ->
     gradient = target(*args, **kwargs)
     total.add_(gradient)
     return gradient
+
+
+def _form(node: Any, summed: bool) -> str:
+    """Return a text that is equal for calls that do the same to tensors of equal shapes."""
+
+    def read(one: Any) -> str:
+        return str([(tuple(each.shape), each.stride(), each.dtype) for each in tensors_of(one)])
+
+    return f"{node.target} {torch.fx.node.map_arg((node.args, node.kwargs), read)} {summed}"
 
 
 def _memory(node: Any) -> int:

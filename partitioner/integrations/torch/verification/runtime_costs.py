@@ -30,8 +30,8 @@ HEAD_WIDTH = 64
 # Passes of less than 1 ms are no guide: what a runtime adds to them is less than to a core that computes.
 SHAPES = ((64, 384), (192, 640))
 MICROBATCHES = 8
-TURNS = 3
-ROUNDS = 4
+TURNS = 5
+ROUNDS = 7
 
 
 class CalibrationPipeline(NamedTuple):

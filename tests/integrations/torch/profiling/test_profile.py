@@ -128,6 +128,15 @@ def test_a_loss_has_a_time_of_its_own() -> None:
     assert any("loss" in str(name) for name in found.ids)
 
 
+def test_equal_layers_take_the_same_time() -> None:
+    """Layers of equal shapes are measured together; a layer of another shape, and another pass, is not."""
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 32))
+    graph = profile(model, (torch.ones(32, 64),), **QUICK).graph
+    time = dict(zip(graph.ids, graph.time[0].tolist(), strict=True))
+    assert time["linear"] == time["linear_1"] > 0
+    assert len({time["linear"], time["linear_2"], time["linear_1/backward"]}) == 3
+
+
 def test_edges_cost_their_bytes_without_a_bandwidth() -> None:
     given = {**QUICK, "bandwidth": None}
     found = profile(*made("experts"), **given).graph
