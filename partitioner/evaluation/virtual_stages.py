@@ -31,7 +31,7 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     Raises
     ------
     OptionError
-        If there are levels or alternatives, the schedule does not run several stages on a device, or its
+        If there are levels, the schedule does not run several stages on a device, or its
         number of microbatches is missing.
     """
     schedule = _schedule(devices, solution, terms)
@@ -62,9 +62,8 @@ def _schedule(devices: Devices, solution: Solution, terms: Terms) -> VirtualSche
     if terms.schedule is not None and terms.schedule not in VIRTUAL:
         names = ", ".join(VIRTUAL)
         raise OptionError(f"schedule = {terms.schedule!r}: must be one of {names} where stage_of is given")
-    for name, given in {"levels": devices.levels, "alternatives": solution.alternatives}.items():
-        if given:
-            raise OptionError(f"{name}: must not be given for pipelines with several stages on a device")
+    if devices.levels:
+        raise OptionError("levels: must not be given for pipelines with several stages on a device")
     if terms.schedule is not None and terms.microbatches is None:
         raise OptionError(f"microbatches = None: schedule {terms.schedule!r} needs it")
     return None if terms.schedule is None else VIRTUAL[terms.schedule]

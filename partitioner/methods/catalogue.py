@@ -54,7 +54,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "several stages on a device, unlike ones too: exact over pairs of cuts or loads, else with a bound",
-        ("schedule", "virtual stages", "limits"),
+        ("schedule", "virtual stages", "limits", "alternatives"),
         needs=("virtual stages",),
         may_miss=True,
     ),

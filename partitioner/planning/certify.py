@@ -123,7 +123,7 @@ def certify(
         devices,
         objective,
         split=shape,
-        method=method_under(graph, devices, wanted, shape, constraints),
+        method=method_under(graph, devices, wanted, shape, given),
         time_limit=time_limit,
         gap=gap,
         warm_start=placement,
@@ -133,7 +133,7 @@ def certify(
         **_asked(devices, given),
     )
     if given.get("alternatives"):
-        require_choice(best.method)
+        require_choice(graph, devices, best.method)
     return Certificate(evaluation.value, best, evaluation.parts)
 
 

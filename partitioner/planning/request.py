@@ -20,6 +20,7 @@ from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.placing import Placer, Placing
 from partitioner.methods.registry import METHODS
+from partitioner.planning.alternatives import chooses
 from partitioner.planning.evaluate import evaluated
 from partitioner.planning.objectives import Objective
 from partitioner.problem.arrays import Ints
@@ -178,7 +179,7 @@ class Request:
             demands=demands if extended else None,
             transfers=self.placing.transfers if self.info.places_operators else None,
             apart=apart,
-            alternatives="alternatives" in self.info.features,
+            alternatives=chooses(self.graph, self.devices, self.info),
         )
         devices = replace(devices, route=HOST) if self._direct_sample else devices
         return self.objective.contract(self.fitted, devices, goal)

@@ -185,7 +185,7 @@ def solve(
     if copies == AUTO:
         return INPUT_OPERATORS.best_of_both(again, time_limit)
     if method == "auto":
-        require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
+        require_choosing(method_under(graph, devices, wanted, split, method_options))
     try:
         request = request_of(Workload(graph, devices), wanted, time_limit=time_limit, **searched, **asked)
         if copies:

@@ -57,6 +57,18 @@ class NodeWays:
     name: tuple[str, ...]
     nodes: tuple[Ints, ...]
 
+    def names(self, way: Ints) -> dict[int, str]:
+        """Return the names of ways of nodes by their positions, without those of own figures.
+
+        `way` has shape (C,): the way of each choice, -1 for those that are left out.
+        """
+        return {
+            node: self.name[w]
+            for nodes, w in zip(self.nodes, way.tolist(), strict=True)
+            if w >= 0 and self.name[w] != OWN
+            for node in nodes.tolist()
+        }
+
 
 def ways_of(graph: Graph, member: Ints) -> NodeWays:
     """Return all ways to run the nodes of a graph fitted to devices; `member` has shape (N,)."""

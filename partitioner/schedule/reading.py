@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.evaluation.chosen import refuse_alternatives
 from partitioner.evaluation.degrees import degree_violations
 from partitioner.evaluation.frame import read_numbered, read_solution
 from partitioner.evaluation.order import order_violations
@@ -44,7 +43,6 @@ def read_passes(
     parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     solution = replace(solution_of(plan), **parts)
     if solution.stage_of is not None:
-        refuse_alternatives(solution.alternatives, "a simulation of several stages on a device")
         return _of_stages(graph, devices, solution, links)
     placed, copies, ordered = read_solution(graph, devices, solution)
     shape = placement_shape(placed.graph, placed.device, placed.names)

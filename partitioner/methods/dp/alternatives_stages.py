@@ -30,7 +30,7 @@ from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import AlternativesProblem
-from partitioner.problem.ways import OWN, NodeWays
+from partitioner.problem.ways import NodeWays
 from partitioner.workload.in_flight import samples_in_flight
 
 ASYNCHRONOUS = "1f1b_async"  # the schedule that keeps a version of the weights for every sample in flight
@@ -346,13 +346,7 @@ def parts_of(model: ChoiceModel, stages: Sequence[ChosenStage]) -> list[Part]:
 def names_of(problem: AlternativesProblem, stages: Sequence[ChosenStage]) -> dict[int, str]:
     """Return the names of the ways of nodes by their positions, without those of own figures."""
     ways = turned_ways(problem)
-    return {
-        node: ways.name[w]
-        for stage in stages
-        for c, w in enumerate(stage.way.tolist())
-        if w >= 0 and ways.name[w] != OWN
-        for node in ways.nodes[c].tolist()
-    }
+    return {node: name for stage in stages for node, name in ways.names(stage.way).items()}
 
 
 class Pairs(NamedTuple):

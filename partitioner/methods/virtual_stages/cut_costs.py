@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.loads import joint_terms
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
+from partitioner.methods.virtual_stages.kernel import CutNets, Modes, cut_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 
@@ -47,6 +48,13 @@ class StageCuts:
         shared = self.member.astype(np.float64) @ self.member.T.astype(np.float64)
         return np.asarray((shared == self.size[:, None]) & (self.size[:, None] < self.size[None, :]))
 
+    @cached_property
+    def reach(self) -> tuple[Ints, Ints]:
+        """The size of the least cut that holds each supernode, and of the largest that does not, (n,) each."""
+        below = np.where(self.member, self.size[:, None], self.member.shape[1]).min(axis=0)
+        above = np.where(self.member, 0, self.size[:, None]).max(axis=0)
+        return below, above
+
     def sums(self, amount: Floats) -> Floats:
         """Return the sum of an amount over the supernodes between two cuts, shape (m, m); `amount`: (n,)."""
         total = self.member @ amount
@@ -70,6 +78,14 @@ def cuts_of(problem: PipelineProblem, settings: Settings) -> StageCuts:
     return StageCuts(member, complete=True)
 
 
+class StageModes(NamedTuple):
+    """The modes of the stages between two cuts: those from ``first[a, b]`` to ``end[a, b]`` of `modes`."""
+
+    first: Ints
+    end: Ints
+    modes: Modes
+
+
 @dataclass(frozen=True, eq=False)
 class CutCosts:
     """What a stage between two cuts costs on a device of its own; each array has shape (m, m).
@@ -78,12 +94,15 @@ class CutCosts:
     ----------
     problem, kind, cuts
         The problem, the kind of the device, and the cuts.
+    degree
+        How many devices of the kind run a stage together.
     """
 
     problem: PipelineProblem
     kind: int
     cuts: StageCuts
     known: dict[bytes, Floats] = field(default_factory=dict)
+    degree: int = 1
 
     @property
     def memory(self) -> float:
@@ -91,14 +110,19 @@ class CutCosts:
         return float(self.problem.memory[self.kind])
 
     @property
+    def runs(self) -> Bools:
+        """Shape (n,): which supernodes may run on the kind."""
+        return np.asarray(self.problem.allowed[self.kind])
+
+    @property
     def work(self) -> Floats:
         """Shape (n,): the time of every supernode, 0 for those that may not run on the kind."""
-        return np.where(self.problem.allowed[self.kind], self.problem.time[self.kind].sum(axis=0), 0.0)
+        return np.where(self.runs, self.problem.time[self.kind].sum(axis=0), 0.0)
 
     @cached_property
     def possible(self) -> Bools:
         """Whether there is a stage between two cuts, whose supernodes may all run on the kind."""
-        refused = (~self.problem.allowed[self.kind]).astype(float)
+        refused = (~self.runs).astype(float)
         return np.asarray(self.cuts.nested & (self.cuts.sums(refused) == 0))
 
     @cached_property
@@ -162,9 +186,7 @@ class CutCosts:
 
         They can if at least `gap` supernodes fit between two pins.
         """
-        cuts, pins = self.cuts, self.problem.nets.pins
-        below = np.where(cuts.member, cuts.size[:, None], self.problem.n).min(axis=0)
-        above = np.where(cuts.member, 0, cuts.size[:, None]).max(axis=0)
+        (below, above), pins = self.cuts.reach, self.problem.nets.pins
         found = np.zeros(len(self.problem.nets.cost), dtype=bool)
         for e, row in enumerate(pins.lists()):
             between = above[row][None, :] - below[row][:, None]
@@ -190,6 +212,24 @@ class CutCosts:
             within = self.cuts.sums((workspace == amount).astype(float)) > 0
             found[within & self.cuts.nested] = amount
         return found
+
+
+    def may_lack(self, samples: int) -> bool:
+        """Whether the memory may not suffice for stages with some samples in flight."""
+        held = self.once[0, -1] + samples * self.kept[0, -1] + self.workspace.max(initial=0.0)
+        return bool(held > self.memory)
+
+    @cached_property
+    def least_modes(self) -> StageModes:
+        """One mode for every stage, no worse than any of its modes."""
+        first = np.arange(self.once.size).reshape(self.once.shape)
+        amounts = (each.ravel() for each in (self.once, self.kept, self.workspace))
+        return StageModes(first, first + 1, Modes(np.zeros(first.size), *amounts))
+
+    @property
+    def modes(self) -> StageModes:
+        """The modes of the stages."""
+        return self.least_modes
 
 
 def _within(count: Floats, limits: tuple[int, int]) -> Bools:

@@ -160,6 +160,23 @@ def cut_transfers(nested: Bools, nets: CutNets, early: Ints, made: Ints, found: 
                     found[1, a, b] += cost[e]
 
 
+class Modes(NamedTuple):
+    """Modes in which stages run, each array of shape (modes,); those of a stage rise in their time.
+
+    Parameters
+    ----------
+    slower
+        The time in addition to that of the fastest mode of the stage.
+    once, kept, workspace
+        What is held once, the activations of a sample, and the largest workspace.
+    """
+
+    slower: Floats
+    once: Floats
+    kept: Floats
+    workspace: Floats
+
+
 class PairedStages(NamedTuple):
     """The stages between a cut and the next one that a device takes; each array has shape (..., m, m).
 
@@ -169,17 +186,19 @@ class PairedStages(NamedTuple):
         The terms of the loads, and the processing time; infinity where there is no stage.
     start, items
         For every cut the next ones by the processing time between, as rows.
-    once, kept, workspace
-        What is held once, the activations of a sample, and the largest workspace.
+    first, end
+        The modes of each stage in `modes`: those from ``first`` to ``end``.
+    modes
+        The modes of all stages.
     """
 
     terms: Floats
     busy: Floats
     start: Ints
     items: Ints
-    once: Floats
-    kept: Floats
-    workspace: Floats
+    first: Ints
+    end: Ints
+    modes: Modes
 
 
 class JointLimits(NamedTuple):
@@ -244,9 +263,14 @@ def next_device(
                     load = value[a, b]
                     for t in range(len(first_terms)):
                         load = max(load, first_terms[t, a, c] + last_terms[t, b, d])
+                    if load >= most:
+                        continue
+                    own = with_nets(first_terms, last_terms, nets, a, c, b, d)
+                    if own < most and room < np.inf:
+                        ends = front.first[a, c], front.end[a, c], back.first[b, d], back.end[b, d]
+                        own += slower_pair(front.modes, back.modes, ends, samples, room, most - own)
+                    load = max(load, own)
                     if load < most:
-                        load = max(load, with_nets(first_terms, last_terms, nets, a, c, b, d))
-                    if load < most and holds(front, back, a, c, b, d, samples, room):
                         found[c, d] = load
                         parent[c, d] = a * m + b
     return steps
@@ -286,14 +310,27 @@ def joint_transfers(nets: CutNets, a: int, c: int, b: int, d: int) -> tuple[floa
 
 
 @njit(cache=True, inner=True)
-def holds(
-    front: PairedStages, back: PairedStages, a: int, c: int, b: int, d: int, samples: Floats, room: float
-) -> bool:
-    """Whether a device can hold the stage from a to c at the front and that from b to d at the back."""
-    if room == np.inf:
-        return True
-    held = front.once[a, c] + back.once[b, d] + max(front.workspace[a, c], back.workspace[b, d])
-    largest = 0.0
-    for s in range(len(samples)):
-        largest = max(largest, samples[s, 0] * front.kept[a, c] + samples[s, 1] * back.kept[b, d])
-    return bool(held + largest <= room)
+def slower_pair(
+    front: Modes, back: Modes, ends: tuple[int, int, int, int], samples: Floats, room: float, most: float
+) -> float:
+    """Return the least time that two stages of a device lose by modes that its memory holds together.
+
+    It is infinite if there are none below `most`. `ends` are the first mode of the first stage and the one
+    after its last, and those of the second stage.
+    """
+    found = np.inf
+    for i in range(ends[0], ends[1]):
+        if front.slower[i] >= min(found, most):
+            break
+        for j in range(ends[2], ends[3]):
+            slower = front.slower[i] + back.slower[j]
+            if slower >= min(found, most):
+                break
+            held = front.once[i] + back.once[j] + max(front.workspace[i], back.workspace[j])
+            largest = 0.0
+            for s in range(len(samples)):
+                largest = max(largest, samples[s, 0] * front.kept[i] + samples[s, 1] * back.kept[j])
+            if held + largest <= room:
+                found = slower
+                break
+    return found

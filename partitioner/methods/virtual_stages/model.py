@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,7 +13,9 @@ import numpy as np
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.methods.virtual_stages.borders import held_by_rank
+from partitioner.methods.virtual_stages._ways_core import slower_device
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageCuts
+from partitioner.methods.virtual_stages.ways import DeviceWays, WayCosts, ways_on
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
@@ -74,6 +76,7 @@ class VirtualModel:
     schedule: VirtualSchedule
     devices: int
     chunks: int
+    known: dict[bytes, list[DeviceWays]] = field(default_factory=dict)
 
     @property
     def problem(self) -> PipelineProblem:
@@ -101,29 +104,40 @@ class VirtualModel:
 
         The mean of the loads with these weights is a bound on the largest load, as with any other weights.
         """
-        common = self.problem.allowed[[costs.kind for costs in self.costs]].all(axis=0)
+        common = np.all([costs.runs for costs in self.costs], axis=0)
         total = np.array([costs.work[common].sum() for costs in self.costs])
         return total.min() / total if total.min() > 0 else np.ones(len(total))
 
     @cached_property
-    def pool(self) -> Floats:
-        """Shape (devices that there are,): their weights, the largest first."""
-        best = dict[int, float]()
-        for costs, weight in zip(self.costs, self.weight.tolist(), strict=True):
-            best[costs.kind] = max(best.get(costs.kind, 0.0), weight)
-        counts = [int(self.problem.count[kind]) for kind in best]
-        return -np.sort(-np.repeat(list(best.values()), counts))
+    def most_weight(self) -> Floats:
+        """Shape (devices that there are + 1,): the most weight that so many ranks have together."""
+        found = np.zeros(1)
+        for kind in sorted({costs.kind for costs in self.costs}):
+            pairs = [(w, c.degree) for w, c in zip(self.weight, self.costs, strict=True) if c.kind == kind]
+            own = _most_weight(pairs, int(self.problem.count[kind]))
+            joint = found[:, None] + own[None, :]
+            ranks = np.add.outer(np.arange(len(found)), np.arange(len(own)))
+            found = np.full(len(found) + len(own) - 1, -np.inf)
+            np.maximum.at(found, ranks, joint)
+        return found
 
     def room(self, devices: int) -> float:
-        """Return the most weight that some devices have together."""
-        return float(self.pool[:devices].sum())
+        """Return the most weight that some ranks have together."""
+        return float(self.most_weight[min(devices, len(self.most_weight) - 1)])
 
     def with_one(self, used: Used, place: int) -> Used | None:
-        """Return the devices that are used after one more of a kind; None if there is no more."""
-        kind = self.costs[place].kind
-        if used[kind] >= self.problem.count[kind]:
+        """Return the devices that are used after one more rank of a kind; None if they are too few."""
+        kind, degree = self.costs[place].kind, self.costs[place].degree
+        if used[kind] + degree > self.problem.count[kind]:
             return None
-        return (*used[:kind], used[kind] + 1, *used[kind + 1 :])
+        return (*used[:kind], used[kind] + degree, *used[kind + 1 :])
+
+    def used(self, kinds: Ints) -> Ints:
+        """Return the devices of each kind of the problem that ranks of some kinds use."""
+        found = np.zeros(len(self.problem.count), dtype=np.int64)
+        for place in kinds.tolist():
+            found[self.costs[place].kind] += self.costs[place].degree
+        return found
 
     @property
     def none_used(self) -> Used:
@@ -134,7 +148,7 @@ class VirtualModel:
     def least_work(self) -> Floats:
         """Shape (m, m): the least processing between two cuts, each supernode's times its kind's weight."""
         each = [
-            np.where(costs.problem.allowed[costs.kind], weight * costs.work, np.inf)
+            np.where(costs.runs, weight * costs.work, np.inf)
             for costs, weight in zip(self.costs, self.weight, strict=True)
         ]
         least = np.min(each, axis=0)
@@ -199,68 +213,128 @@ class VirtualModel:
     def scarce(self) -> bool:
         """Whether memory may not suffice for some stages."""
         most = max(int(self.samples(rank).max()) for rank in range(self.devices))
-        return any(
-            costs.once[0, -1] + most * costs.kept[0, -1] + costs.workspace.max(initial=0.0) > costs.memory
-            for costs in self.costs
-        )
+        return any(costs.may_lack(most) for costs in self.costs)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether nodes run in the best of several ways."""
+        return isinstance(self.costs[0], WayCosts)
 
     def parts(self, stages: DealtStages) -> list[Part]:
         """Return stages as parts on their devices."""
-        each = [self.cuts.stage(a, b) for a, b in pairwise(stages.borders.tolist())]
-        kinds = [self.costs[place].kind for place in stages.kinds.tolist()]
-        index = [kinds[:rank].count(kind) for rank, kind in enumerate(kinds)]
+        each, dealt = self._nodes(stages.borders), [self.costs[place] for place in stages.kinds.tolist()]
+        first = [
+            sum(other.degree for other in dealt[:rank] if other.kind == one.kind)
+            for rank, one in enumerate(dealt)
+        ]
         return [
-            Part(kinds[rank], nodes, devices=(index[rank],))
+            Part(
+                dealt[rank].kind,
+                nodes,
+                dealt[rank].degree,
+                tuple(range(first[rank], first[rank] + dealt[rank].degree)),
+            )
             for nodes, rank in zip(each, self.ranks.tolist(), strict=True)
         ]
 
+    def _nodes(self, borders: Ints) -> list[Ints]:
+        return [self.cuts.stage(a, b) for a, b in pairwise(borders.tolist())]
+
     def loads(self, stages: DealtStages) -> Floats:
         """Return the load of every device, shape (devices,)."""
-        parts = self.parts(stages)
-        own = [np.flatnonzero(self.ranks == rank) for rank in range(self.devices)]
+        nodes = self._nodes(stages.borders)
         joined = [
-            Part(parts[rank].kind, np.concatenate([parts[i].nodes for i in each]))
-            for rank, each in enumerate(own)
+            Part(self.costs[place].kind, np.concatenate([nodes[i] for i in np.flatnonzero(self.ranks == rank)]))
+            for rank, place in enumerate(stages.kinds.tolist())
         ]
-        loads: Floats = part_loads(self.problem, joined)[0]
-        return loads
+        if not self.chooses:
+            return np.asarray(part_loads(self.problem, joined)[0])
+        idle = replace(self.problem, time=np.zeros_like(self.problem.time))
+        return np.asarray(part_loads(idle, joined)[0] + [each.time for each in self.ways(stages)])
+
+    def ways(self, stages: DealtStages) -> list[DeviceWays]:
+        """Return the best ways of the nodes of each device."""
+        key = stages.borders.tobytes() + stages.kinds.tobytes()
+        if key not in self.known:
+            nodes, found = self._nodes(stages.borders), []
+            for rank, place in enumerate(stages.kinds.tolist()):
+                costs, own = self.costs[place], np.flatnonzero(self.ranks == rank)
+                assert isinstance(costs, WayCosts)
+                found.append(ways_on(costs, [nodes[i] for i in own], self.samples(rank)))
+            self.known.clear()
+            self.known[key] = found
+        return self.known[key]
 
     def feasible(self, stages: DealtStages) -> bool:
         """Whether stages are allowed and the memory of every device suffices."""
         pairs = zip(stages.kinds[self.ranks].tolist(), pairwise(stages.borders.tolist()), strict=True)
         if not all(self.costs[place].allowed[pair] for place, pair in pairs):
             return False
-        return not self.scarce or all(self.fits(rank, stages) for rank in range(self.devices))
+        used = self.used(stages.kinds)
+        if (used > self.problem.count).any() or not self.obeys(used.tolist()):
+            return False
+        if self.chooses:
+            return all(np.isfinite(each.time) for each in self.ways(stages))
+        return not self.scarce or bool((self._lacking(stages) <= 0).all())
 
-    def fits(self, rank: int, stages: DealtStages) -> bool:
-        """Whether the memory of a device suffices for its stages."""
-        return self._lacking(rank, stages) <= 0
-
-    def _lacking(self, rank: int, stages: DealtStages) -> float:
-        """Return by how much a device exceeds its memory; negative if it has more than it needs."""
-        own, costs = np.flatnonzero(self.ranks == rank), self.costs[int(stages.kinds[rank])]
-        pairs = stages.borders[own], stages.borders[own + 1]
-        held = (self.samples(rank) @ costs.kept[pairs]).max()
-        memory = float(costs.once[pairs].sum() + held + costs.workspace[pairs].max())
-        return memory - costs.memory
+    def obeys(self, used: Sequence[int]) -> bool:
+        """Whether all devices of the kinds are used, if the user wants that; `used` is by kind."""
+        kinds = {costs.kind for costs in self.costs}
+        return not self.problem.limits.all_devices or all(used[k] == self.problem.count[k] for k in kinds)
 
     def excess(self, stages: DealtStages) -> float:
-        """Return by how much devices exceed their memory, all together."""
-        if not self.scarce:
-            return 0.0
-        return float(np.maximum(0.0, self._memory(stages.borders) - self._room[stages.kinds]).sum())
+        """Return by how much devices exceed their memory, all together, in the ways that hold least."""
+        return float(np.maximum(0.0, self._lacking(stages)).sum()) if self.scarce else 0.0
 
     @cached_property
-    def _room(self) -> Floats:
-        """Shape (K,): the memory of a device of each kind."""
-        return np.array([costs.memory for costs in self.costs])
+    def _amounts(self) -> tuple[Floats, Floats, Floats]:
+        """What stages hold once, for a sample and as workspace on each kind, shape (K, m, m) each."""
+        names = "once", "kept", "workspace"
+        once, kept, workspace = (np.stack([getattr(costs, name) for costs in self.costs]) for name in names)
+        return once, kept, workspace
 
-    def _memory(self, borders: Ints) -> Floats:
-        """Return the memory that each device holds, shape (devices,)."""
-        costs, pairs = self.costs[0], (borders[:-1], borders[1:])
+    def _lacking(self, stages: DealtStages) -> Floats:
+        """Return by how much each device exceeds its memory, shape (devices,); negative if it has more."""
+        of = stages.kinds[self.ranks], stages.borders[:-1], stages.borders[1:]
         batch = self.problem.pipeline.microbatches or 1
         held = held_by_rank(self.schedule, self.devices, self.chunks, batch)
-        return held.memory(costs.once[pairs], costs.kept[pairs], costs.workspace[pairs])
+        memory = np.array([costs.memory for costs in self.costs])
+        return np.asarray(held.memory(*(amount[of] for amount in self._amounts)) - memory[stages.kinds])
+
+    def slower(self, stages: DealtStages) -> Floats:
+        """Return what devices lose by modes that fit their memory, shape (devices,); infinity if none do."""
+        if not (self.chooses and self.scarce):
+            return np.zeros(self.devices)
+        found = np.empty(self.devices)
+        for rank, place in enumerate(stages.kinds.tolist()):
+            first, end, modes = self.costs[place].modes
+            own = np.flatnonzero(self.ranks == rank)
+            pairs, held = (stages.borders[own], stages.borders[own + 1]), self.samples(rank).astype(np.float64)
+            found[rank] = slower_device(modes, first[pairs], end[pairs], held, self.costs[place].memory)
+        return found
+
+
+def _most_weight(pairs: list[tuple[float, int]], count: int) -> Floats:
+    """Return the most weight of so many ranks of a kind, shape (count + 1,).
+
+    `pairs` has the weight and the number of devices of each sort of rank; `count` is that of all devices.
+
+    Examples
+    --------
+    >>> _most_weight([(1.0, 1), (3.0, 2)], 3).tolist()
+    [0.0, 3.0, 4.0, 3.0]
+    """
+    if all(degree == 1 for _, degree in pairs):
+        return np.arange(count + 1) * max(weight for weight, _ in pairs)
+    best, found = np.zeros(count + 1), [0.0]  # by the number of devices
+    for _ in range(count):
+        wider = np.full(count + 1, -np.inf)
+        for weight, degree in pairs:
+            if degree <= count:
+                wider[degree:] = np.maximum(wider[degree:], best[: count + 1 - degree] + weight)
+        best = wider
+        found.append(float(best.max()))
+    return np.array(found)
 
 
 def schedule_of(problem: PipelineProblem) -> tuple[VirtualSchedule, int]:

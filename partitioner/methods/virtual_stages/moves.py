@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -16,6 +15,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 Cost = tuple[float, float, float]
 LESS = 1 - 1e-12
+LEAST = 1e-150  # bytes that a device lacks that has no modes which fit together
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,35 @@ def even_stages(model: VirtualModel, weight: Floats, kinds: Ints, speed: Floats)
 
 
 def orders_of(model: VirtualModel) -> list[Ints]:
-    """Return usual orders of the devices, as positions in :attr:`VirtualModel.costs`."""
-    count = model.problem.count[[costs.kind for costs in model.costs]]
-    memory = np.array([costs.memory for costs in model.costs])
-    return usual_orders(count, model.weight, memory, model.devices)
+    """Return usual orders of the devices, as positions in :attr:`VirtualModel.costs`.
+
+    Where several devices can run a stage together, each rank has one, or the first ranks have more.
+    """
+    degrees = np.array([costs.degree for costs in model.costs])
+    alone = np.flatnonzero(degrees == degrees.min())
+    count = model.problem.count[[model.costs[place].kind for place in alone]]
+    memory = np.array([model.costs[place].memory for place in alone])
+    orders = [alone[order] for order in usual_orders(count, model.weight[alone], memory, model.devices)]
+    return orders if len(alone) == len(degrees) else [*orders, *(_widened(model, each) for each in orders)]
+
+
+def _widened(model: VirtualModel, kinds: Ints) -> Ints:
+    """Return ranks of more devices each, rank by rank, as far as there are devices."""
+    going = True
+    while going:
+        going = False
+        for rank in range(len(kinds)):
+            now = model.costs[int(kinds[rank])]
+            wider = [
+                (costs.degree, place)
+                for place, costs in enumerate(model.costs)
+                if costs.kind == now.kind and costs.degree > now.degree
+            ]
+            dealt = kinds.copy()
+            dealt[rank] = min(wider)[1] if wider else kinds[rank]
+            if wider and (model.used(dealt) <= model.problem.count).all():
+                kinds, going = dealt, True
+    return kinds
 
 
 def _path(model: VirtualModel) -> Ints:
@@ -76,8 +101,11 @@ def _path(model: VirtualModel) -> Ints:
 
 def cost_of(model: VirtualModel, stages: DealtStages) -> Cost:
     """Return the excess of memory, the largest load, and the sum of squared loads, in order of importance."""
-    loads = model.quick_loads(stages)
-    return model.excess(stages), float(loads.max()), float((loads**2).sum())
+    loads, slower = model.quick_loads(stages), model.slower(stages)
+    unfit = np.isinf(slower)  # modes hold too much together, though each may hold less
+    loads += np.where(unfit, 0.0, slower)
+    excess = model.excess(stages) + LEAST * int(unfit.sum())
+    return excess, float(loads.max()), float((loads**2).sum())
 
 
 def improved(model: VirtualModel, stages: DealtStages, settings: Settings) -> DealtStages:
@@ -134,13 +162,12 @@ def _other_kinds(model: VirtualModel, kinds: Ints) -> Iterator[Ints]:
             dealt = kinds.copy()
             dealt[[i, j]] = kinds[[j, i]]
             yield dealt
-    used = Counter(model.costs[place].kind for place in kinds.tolist())
     for i, place in product(range(len(kinds)), range(len(model.costs))):
-        old, new = (model.costs[each].kind for each in (int(kinds[i]), place))
-        if place != kinds[i] and (old == new or used[new] < model.problem.count[new]):
+        if place != kinds[i]:
             dealt = kinds.copy()
             dealt[i] = place
-            yield dealt
+            if (model.used(dealt) <= model.problem.count).all():
+                yield dealt
 
 
 def shaken(model: VirtualModel, stages: DealtStages, rng: np.random.Generator) -> DealtStages:

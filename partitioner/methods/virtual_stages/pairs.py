@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.method import Settings
+from partitioner.methods.virtual_stages._ways_core import cheapest_middle
 from partitioner.methods.virtual_stages.cut_costs import CutCosts
 from partitioner.methods.virtual_stages.kernel import JointLimits, PairedStages, next_device
 from partitioner.methods.virtual_stages.model import DealtStages, StagesFound, Used, VirtualModel
@@ -36,18 +37,18 @@ def end_of(model: VirtualModel, costs: CutCosts, low: Floats, samples: Ints, bac
     backwards
         Whether the devices take their stages from the end.
     """
-    arrays = low, costs.busy, costs.once, costs.kept, costs.workspace
-    if backwards:
-        arrays = tuple(np.ascontiguousarray(np.swapaxes(each, -1, -2)) for each in arrays)  # type: ignore[assignment]
-    low, busy, once, kept, workspace = arrays
     may = np.isfinite(low).all(axis=0)
     if model.scarce:
-        may &= once + kept * samples.max() + workspace <= costs.memory
+        may &= costs.once + costs.kept * samples.max() + costs.workspace <= costs.memory
+    arrays = low, costs.busy, may, costs.modes.first, costs.modes.end
+    if backwards:
+        arrays = tuple(np.ascontiguousarray(np.swapaxes(each, -1, -2)) for each in arrays)  # type: ignore[assignment]
+    low, busy, may, first, end = arrays
     count = may.sum(axis=1)
     order = np.argsort(np.where(may, busy, np.inf), axis=1, kind="stable")
     items = np.concatenate([row[:n] for row, n in zip(order, count.tolist(), strict=True)])
     start = np.concatenate(([0], np.cumsum(count)))
-    return PairedStages(low, busy, start, items, once, kept, workspace)
+    return PairedStages(low, busy, start, items, first, end, costs.modes.modes)
 
 
 Pair = tuple[int, int]
@@ -116,7 +117,7 @@ class PairSearch:
                 return StagesFound(best.stages, 0.0, complete=False)
             for used, reached in layers[-1].items():
                 value = float(reached.value[middle, last])
-                if value < self.limit:
+                if value < self.limit and model.obeys(used):
                     self.limit = value
                     one, other, kinds = self._paths(layers, used, (middle, last))
                     stages = DealtStages(np.array([*one, *other[1:]]), np.array(kinds))
@@ -131,14 +132,15 @@ class PairSearch:
             return StagesFound(None, 0.0, complete=False)
         for used, reached in layers[-1].items():
             for place in range(len(model.costs)):
-                if model.with_one(used, place) is None:
+                after = model.with_one(used, place)
+                if after is None or not model.obeys(after):
                     continue
                 final = self._middles(reached.value, place)
                 pair = divmod(int(np.argmin(final)), last + 1)
                 if final[pair] < self.limit:
                     self.limit = float(final[pair])
                     front, back, kinds = self._paths(layers, used, pair)
-                    borders = [*front, middle_of(model, place, *pair), *back[::-1]]
+                    borders = [*front, middle_of(model, place, *pair)[0], *back[::-1]]
                     stages = DealtStages(np.array(borders), np.array([*kinds, place]))
                     best = StagesFound(stages, self.limit, complete=True)
         return best
@@ -185,8 +187,7 @@ class PairSearch:
         """Return the values if the last device of a V takes all between two cuts, shape (m, m)."""
         found: Floats = np.maximum(value, self.model.alone[place].max(axis=0))
         for pair in np.argwhere(found < self.limit).tolist():
-            if middle_of(self.model, place, *pair) < 0:
-                found[tuple(pair)] = np.inf
+            found[tuple(pair)] = max(value[tuple(pair)], middle_of(self.model, place, *pair)[1])
         return found
 
     def _paths(self, layers: list[Layer], used: Used, at: Pair) -> tuple[list[int], list[int], list[int]]:
@@ -196,20 +197,28 @@ class PairSearch:
             reached = layer[used]
             place = int(reached.kind[at])
             at = divmod(int(reached.parent[at]), len(reached.parent))
-            kind = self.model.costs[place].kind
-            used = (*used[:kind], used[kind] - 1, *used[kind + 1 :])
+            kind, degree = self.model.costs[place].kind, self.model.costs[place].degree
+            used = (*used[:kind], used[kind] - degree, *used[kind + 1 :])
             front, back, kinds = [at[0], *front], [at[1], *back], [place, *kinds]
         return front, back, kinds
 
 
-def middle_of(model: VirtualModel, place: int, a: int, b: int) -> int:
-    """Return the cut that best divides the two stages of the last device of a V; -1 if none is allowed."""
+def middle_of(model: VirtualModel, place: int, a: int, b: int) -> tuple[int, float]:
+    """Return the cut that best divides the two stages of the last device of a V, and the load with it.
+
+    It is -1, and the load infinite, if none is allowed.
+    """
     costs = model.costs[place]
     between = np.flatnonzero(costs.allowed[a] & costs.allowed[:, b])
     order = between[np.argsort(np.abs(costs.busy[a, between] - costs.busy[between, b]), kind="stable")]
-    if model.scarce:
-        samples = model.samples(model.devices - 1)
-        held = (samples[:, :1] * costs.kept[a, order] + samples[:, 1:] * costs.kept[order, b]).max(axis=0)
-        used = costs.once[a, b] + held + np.maximum(costs.workspace[a, order], costs.workspace[order, b])
-        order = order[used <= costs.memory]
-    return int(order[0]) if len(order) else -1
+    load = float(model.alone[place, :, a, b].max())
+    if not len(order) or not model.scarce:
+        return (int(order[0]), load) if len(order) else (-1, np.inf)
+    modes, time = costs.modes, costs.busy[a, order] + costs.busy[order, b]
+    first, end = (np.stack((each[a, order], each[order, b]), axis=1) for each in (modes.first, modes.end))
+    time = time if model.chooses else np.full(len(order), costs.busy[a, b])
+    samples = model.samples(model.devices - 1).astype(np.float64)
+    found, least = cheapest_middle(modes.modes, first, end, time, samples, costs.memory)
+    if found < 0:
+        return -1, np.inf
+    return int(order[found]), load + least - float(costs.busy[a, b]) if model.chooses else load

@@ -19,6 +19,7 @@ import numpy as np
 
 from partitioner.methods.method import Settings, meets
 from partitioner.methods.virtual_stages.borders import memory_shares
+from partitioner.methods.virtual_stages.kernel import Modes
 from partitioner.methods.virtual_stages.model import DealtStages, StagesFound, VirtualModel
 from partitioner.methods.virtual_stages.moves import even_stages, improved, orders_of, shaken
 from partitioner.methods.virtual_stages.pairs import PairSearch
@@ -82,26 +83,66 @@ class Partial:
         Shape (plans,): the largest load of a device that has all its stages.
     kinds
         Shape (plans, devices): the kinds of devices, -1 where none is chosen.
+    modes
+        Shape (plans, stages so far): the modes of the stages, in :attr:`ModeTable.modes`.
     """
 
     borders: Ints
     loads: Floats
     value: Floats
     kinds: Ints
+    modes: Ints
 
     def kept(self, which: Ints | Bools) -> Partial:
         """Return some of the plans."""
-        return Partial(self.borders[which], self.loads[which], self.value[which], self.kinds[which])
+        return Partial(*(each[which] for each in vars(self).values()))
 
     def of_kind(self, model: VirtualModel, rank: int, place: int, first: bool) -> Partial:
         """Return the plans in which a device is of a kind; if it gets its first stage now, may be of it."""
         if not first:
             return self.kept(self.kinds[:, rank] == place)
-        kind = model.costs[place].kind
-        same = [i for i, costs in enumerate(model.costs) if costs.kind == kind]
-        found = self.kept(np.isin(self.kinds, same).sum(axis=1) < model.problem.count[kind])
+        kind, degree = model.costs[place].kind, model.costs[place].degree
+        used = _used(model, self.kinds)[:, kind]
+        found = self.kept(used + degree <= model.problem.count[kind])
         found.kinds[:, rank] = place
+        if rank == model.devices - 1 and model.problem.limits.all_devices:
+            everything = [model.obeys(each) for each in _used(model, found.kinds).tolist()]
+            return found.kept(np.array(everything, dtype=bool))
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class ModeTable:
+    """The modes of stages on all kinds.
+
+    Parameters
+    ----------
+    first, end
+        Shape (K, m, m): the modes of a stage on each kind are those from ``first`` to ``end``.
+    modes
+        The modes of all kinds.
+    """
+
+    first: Ints
+    end: Ints
+    modes: Modes
+
+    @classmethod
+    def of(cls, model: VirtualModel, least: bool) -> ModeTable:
+        """Return the modes of a model; or one mode for each stage that is no worse than any of its modes."""
+        each = [costs.least_modes if least or not model.scarce else costs.modes for costs in model.costs]
+        start = np.cumsum([0, *(len(one.modes.slower) for one in each)])
+        first = np.stack([one.first + begin for one, begin in zip(each, start, strict=False)])
+        end = np.stack([one.end + begin for one, begin in zip(each, start, strict=False)])
+        columns = zip(*(one.modes for one in each), strict=True)
+        return cls(first, end, Modes(*(np.concatenate(column) for column in columns)))
+
+    def of_stages(self, place: int, cut: int, after: Ints) -> tuple[Ints, Ints]:
+        """Return for each mode of the stages from a cut to others the place of the stage, and the mode."""
+        first, end = self.first[place, cut, after], self.end[place, cut, after]
+        which = np.repeat(np.arange(len(after)), end - first)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(end - first) - (end - first), end - first)
+        return which, first[which] + within
 
 
 def best_rounds(
@@ -127,20 +168,17 @@ def best_rounds(
     list of StagesFound
         One for each plan that is left; a single one without stages if there is none.
     """
-    terms = len(model.least)
-    rest = _least_rest(model)
-    unknown = np.full((1, model.devices), -1)
-    plans = Partial(
-        np.zeros((1, 1), dtype=np.int64), np.zeros((1, terms, model.devices)), np.zeros(1), unknown
-    )
+    rest, table = _least_rest(model), ModeTable.of(model, not merge)
+    start, loads = np.zeros((1, 1), dtype=np.int64), np.zeros((1, len(model.least), model.devices))
+    plans = Partial(start, loads, np.zeros(1), np.full((1, model.devices), -1), start[:, :0])
     complete = True
     for stage in range(model.stages):
-        plans, cut = _extended(model, plans, stage, limit, rest, settings)
+        plans, cut = _extended(model, plans, stage, limit, rest, table, settings)
         complete = complete and not cut
         if not len(plans.value):
             return [StagesFound(None, limit if complete else 0.0, complete)]
         if merge:
-            plans = _merged(model, plans, stage)
+            plans = _merged(model, plans, stage, table)
         if len(plans.value) > width:
             plans, complete = _promising(plans, width), False
     order = np.argsort(plans.value, kind="stable")
@@ -172,38 +210,61 @@ def least_mean(model: VirtualModel) -> float:
 
 
 def _extended(
-    model: VirtualModel, plans: Partial, stage: int, limit: float, rest: Floats, settings: Settings
+    model: VirtualModel,
+    plans: Partial,
+    stage: int,
+    limit: float,
+    rest: Floats,
+    table: ModeTable,
+    settings: Settings,
 ) -> tuple[Partial, bool]:
     """Return the plans with one more stage each, and whether some were left out for lack of room or time."""
-    empty = np.zeros((0, plans.borders.shape[1] + 1), dtype=np.int64)
-    found, cut = [Partial(empty, plans.loads[:0], plans.value[:0], plans.kinds[:0])], False
+    none = plans.kept(np.zeros(0, dtype=np.int64))
+    found, cut = [_grown(none, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))], False
     at, rank = plans.borders[:, -1], int(model.ranks[stage])
     for a, place in product(np.unique(at).tolist(), range(len(model.costs))):
         if settings.expired:
             return _joined(found), True
         own, low = plans.kept(at == a).of_kind(model, rank, place, stage < model.devices), model.low[place]
         after = np.flatnonzero((low[:, a] < limit).all(axis=0) & np.isfinite(rest[0, stage + 1]))
-        if len(own.value) * len(after) > EFFORT.products:
-            own, cut = _promising(own, max(1, EFFORT.products // len(after))), True
-        found.append(_pairs(model, own, stage, low[:, a, after], after, limit, rest[:, stage + 1]))
+        which, mode = table.of_stages(place, a, after)
+        if len(own.value) * len(which) > EFFORT.products:
+            own, cut = _promising(own, max(1, EFFORT.products // len(which))), True
+        terms = low[:, a, after[which]]
+        terms[0] += table.modes.slower[mode]
+        extended = _pairs(model, own, stage, terms, after[which], mode, limit, rest[:, stage + 1])
+        found.append(_fitting(model, extended, rank, table) if model.scarce else extended)
     return _joined(found), cut
 
 
 def _joined(plans: list[Partial]) -> Partial:
-    parts = ((each.borders, each.loads, each.value, each.kinds) for each in plans)
-    return Partial(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return Partial(*(np.concatenate(column) for column in zip(*(vars(p).values() for p in plans), strict=True)))
+
+
+def _grown(plans: Partial, after: Ints, mode: Ints) -> Partial:
+    """Return plans with the cut after one more stage, and the mode of this."""
+    borders = np.concatenate((plans.borders, after[:, None]), axis=1)
+    return replace(plans, borders=borders, modes=np.concatenate((plans.modes, mode[:, None]), axis=1))
 
 
 def _pairs(
-    model: VirtualModel, own: Partial, stage: int, low: Floats, after: Ints, limit: float, rest: Floats
+    model: VirtualModel,
+    own: Partial,
+    stage: int,
+    low: Floats,
+    after: Ints,
+    mode: Ints,
+    limit: float,
+    rest: Floats,
 ) -> Partial:
     """Return the plans that end at one cut, each extended to the cuts after it, as far as they can do.
 
-    The devices of the stage are all of one kind. `low` has shape (terms, cuts after), `rest` (terms, m).
+    The devices of the stage are all of one kind. `low` has shape (terms, stages), `after` and `mode` (stages,),
+    `rest` (terms, m).
     """
     rank, later = int(model.ranks[stage]), model.ranks[stage + 1 :]
     if not len(own.value):
-        return replace(own, borders=np.zeros((0, own.borders.shape[1] + 1), dtype=np.int64))
+        return _grown(own, after[:0], mode[:0])
     grown = own.loads[:, :, rank, None] + low
     good, weight = (grown < limit).all(axis=1), float(model.weight[own.kinds[0, rank]])
     spare = _spare(model, own, stage, limit)
@@ -212,18 +273,22 @@ def _pairs(
         free = free if rank in later else free - weight * (limit - grown[:, term])
         good &= rest[term, after] <= free + ROUNDING * model.devices * limit
     plan, which = np.nonzero(good)
-    borders = np.concatenate((own.borders[plan], after[which, None]), axis=1)
-    loads, value, kinds = own.loads[plan], own.value[plan], own.kinds[plan]
-    loads[:, :, rank] = grown[plan, :, which]
-    if rank not in later:
-        value = np.maximum(value, loads[:, :, rank].max(axis=1))
-        if model.scarce:
-            fitting = np.array(
-                [model.fits(rank, DealtStages(*each)) for each in zip(borders, kinds, strict=True)],
-                dtype=bool,
-            )
-            return Partial(borders[fitting], loads[fitting], value[fitting], kinds[fitting])
-    return Partial(borders, loads, value, kinds)
+    found = _grown(own.kept(plan), after[which], mode[which])
+    found.loads[:, :, rank] = grown[plan, :, which]
+    if rank in later:
+        return found
+    return replace(found, value=np.maximum(found.value, found.loads[:, :, rank].max(axis=1)))
+
+
+def _fitting(model: VirtualModel, plans: Partial, rank: int, table: ModeTable) -> Partial:
+    """Return the plans whose stages so far on a device, all of one kind, fit its memory."""
+    if not len(plans.value):
+        return plans
+    own = np.flatnonzero(model.ranks[: plans.modes.shape[1]] == rank)
+    once, kept, workspace = (each[plans.modes[:, own]] for each in table.modes[1:])
+    held = (kept @ model.samples(rank)[:, : len(own)].T).max(axis=1)
+    memory = model.costs[int(plans.kinds[0, rank])].memory
+    return plans.kept(once.sum(axis=1) + held + workspace.max(axis=1) <= memory)
 
 
 def _spare(model: VirtualModel, plans: Partial, stage: int, limit: float) -> Floats:
@@ -232,11 +297,11 @@ def _spare(model: VirtualModel, plans: Partial, stage: int, limit: float) -> Flo
     weight = np.where(plans.kinds >= 0, model.weight[plans.kinds], 0.0)
     free = ((limit - plans.loads[:, :, open_]) * weight[:, None, open_]).sum(axis=2).T
     unknown = max(0, model.devices - 1 - stage)
-    others = np.minimum(model.room(unknown), model.room(len(model.pool)) - weight.sum(axis=1))
+    others = np.minimum(model.room(unknown), model.room(model.devices) - weight.sum(axis=1))
     return np.asarray(free + (others if unknown else 0.0) * limit)
 
 
-def _merged(model: VirtualModel, plans: Partial, stage: int) -> Partial:
+def _merged(model: VirtualModel, plans: Partial, stage: int, table: ModeTable) -> Partial:
     """Return one plan, of the least value, for each cut and loads of the devices that get further stages."""
     open_ = np.unique(model.ranks[stage + 1 :])
     largest = float(plans.loads.max(initial=0.0))
@@ -245,30 +310,31 @@ def _merged(model: VirtualModel, plans: Partial, stage: int) -> Partial:
     loads = plans.loads[:, :, open_].reshape(len(plans.value), -1)
     keys.append(np.round(loads * scale))
     if len(model.costs) > 1:
-        keys += [plans.kinds[:, open_].astype(np.float64), _used(model, plans.kinds)]
-    if model.scarce:  # what a device holds is known by its cuts so far
-        keys.append(_memory_keys(model, plans, stage, open_))
+        keys += [plans.kinds[:, open_].astype(np.float64), _used(model, plans.kinds).astype(np.float64)]
+    if model.scarce:  # what a device holds is known by the modes of its stages so far
+        keys.append(_memory_keys(model, plans, stage, open_, table))
     order = np.argsort(plans.value, kind="stable")
     _, first = np.unique(np.concatenate(keys, axis=1)[order], axis=0, return_index=True)
     return plans.kept(order[np.sort(first)])
 
 
-def _used(model: VirtualModel, kinds: Ints) -> Floats:
-    """Return how many devices of each kind plans use, shape (plans, kinds)."""
+def _used(model: VirtualModel, kinds: Ints) -> Ints:
+    """Return how many devices of each kind of the problem plans use, shape (plans, kinds)."""
     places = np.array([costs.kind for costs in model.costs])
-    used = np.where(kinds >= 0, places[kinds], -1)
-    counts = [(used == kind).sum(axis=1) for kind in np.unique(places).tolist()]
-    return np.stack(counts, axis=1).astype(np.float64)
+    degrees = np.array([costs.degree for costs in model.costs])
+    used, many = np.where(kinds >= 0, places[kinds], -1), np.where(kinds >= 0, degrees[kinds], 0)
+    counts = [np.where(used == kind, many, 0).sum(axis=1) for kind in range(len(model.problem.count))]
+    return np.stack(counts, axis=1)
 
 
-def _memory_keys(model: VirtualModel, plans: Partial, stage: int, ranks: Ints) -> Floats:
+def _memory_keys(model: VirtualModel, plans: Partial, stage: int, ranks: Ints, table: ModeTable) -> Floats:
     """Return what each device holds so far: once, the activations of each stage, and workspace."""
-    costs, found = model.costs[0], []
+    found = []
     for rank in ranks.tolist():
         own = np.flatnonzero(model.ranks[: stage + 1] == rank)
-        pairs = plans.borders[:, own], plans.borders[:, own + 1]
-        found += [costs.once[pairs].sum(axis=1, keepdims=True), costs.kept[pairs]]
-        found.append(costs.workspace[pairs].max(axis=1, initial=0.0, keepdims=True))
+        once, kept, workspace = (each[plans.modes[:, own]] for each in table.modes[1:])
+        found += [once.sum(axis=1, keepdims=True), kept]
+        found.append(workspace.max(axis=1, initial=0.0, keepdims=True))
     return np.concatenate([*found, np.zeros((len(plans.value), 0))], axis=1)
 
 
@@ -317,7 +383,7 @@ def search(model: VirtualModel, best: Best) -> None:
         _start(model, best)
         if not best.closed(bound):
             bound = _by_pairs(model, best, bound) if model.chunks == 2 else _by_loads(model, best, bound)
-        if not best.closed(bound) and not model.adds_up and model.chunks != 2:
+        if not best.closed(bound) and (model.chooses or not (model.adds_up or model.chunks == 2)):
             bound = _completely(model, best, bound)
     if not model.cuts.complete:
         bound = min(bound, least_busy(model))
@@ -332,7 +398,7 @@ def least_busy(model: VirtualModel) -> float:
 def _first_bound(model: VirtualModel) -> float:
     """Return a lower bound: the mean load, or the least sum of stages' loads that is not below it."""
     mean = least_mean(model)
-    if model.schedule.vee or len(model.least) > 1 or not np.isfinite(mean):
+    if model.schedule.vee or len(model.least) > 1 or not np.isfinite(mean) or (model.chooses and model.scarce):
         return mean
     low = np.stack(model.low)
     loads = np.unique(low[np.isfinite(low)])
@@ -394,7 +460,8 @@ def _by_pairs(model: VirtualModel, best: Best, bound: float) -> float:
 def _most(model: VirtualModel) -> float:
     """Return a limit above all loads."""
     alone = model.alone
-    return 1.0 + model.chunks * float(alone[np.isfinite(alone)].max(initial=0.0))
+    slower = max(float(costs.modes.modes.slower.max(initial=0.0)) for costs in model.costs)
+    return 1.0 + model.chunks * (float(alone[np.isfinite(alone)].max(initial=0.0)) + slower)
 
 
 def _by_loads(model: VirtualModel, best: Best, bound: float) -> float:

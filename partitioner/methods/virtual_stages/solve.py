@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, OptionError
 from partitioner.methods.method import Outcome, Settings, meets, no_split, out_of_time
-from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
-from partitioner.methods.virtual_stages.model import VirtualModel, schedule_of
+from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageCuts, cuts_of
+from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.search import Best, least_busy, search
-from partitioner.problem.variants import ChainProblem, PipelineProblem
+from partitioner.methods.virtual_stages.ways import WayCosts
+from partitioner.problem.variants import AlternativesProblem, ChainProblem, PipelineProblem
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 
@@ -52,9 +56,12 @@ def solve_virtual_stages(problem: ChainProblem, settings: Settings) -> Outcome:
         return no_split(problem)
     (schedule, chunks), counts = schedule_of(problem), _counts(problem, kinds)
     cuts, best = cuts_of(problem, settings), Best(settings)
-    costs = [CutCosts(problem, kind, cuts) for kind in kinds]
+    known = dict[int | None, Sequence[CutCosts]]()
     for count in counts:
-        model = VirtualModel(costs, schedule, count, chunks)
+        gap = _gap(problem, count, schedule.vee)
+        if gap not in known:
+            known[gap] = _costs(problem, kinds, cuts, gap)
+        model = VirtualModel(known[gap], schedule, count, chunks)
         if meets(least_busy(model), best.value, settings.gap) or settings.expired:
             best.bound = min(best.bound, least_busy(model))
             break
@@ -72,7 +79,32 @@ def solve_virtual_stages(problem: ChainProblem, settings: Settings) -> Outcome:
         settings.ended(bound, best.value),
         notes=notes,
         statistics={"cuts": len(cuts), "plans": best.plans, "devices": best.model.devices},
+        alternatives=_names(problem, best.model, best.stages),
     )
+
+
+def _costs(
+    problem: PipelineProblem, kinds: Sequence[int], cuts: StageCuts, gap: int | None
+) -> Sequence[CutCosts]:
+    """Return the costs of stages on each kind, and for each number of devices that can run one together."""
+    if not isinstance(problem, AlternativesProblem):
+        return [CutCosts(problem, kind, cuts) for kind in kinds]
+    degrees = np.unique(problem.ways.degree).tolist()
+    return [WayCosts(problem, kind, cuts, degree=degree, gap=gap) for kind, degree in product(kinds, degrees)]
+
+
+def _gap(problem: PipelineProblem, devices: int, vee: bool) -> int | None:
+    """Return how many stages lie between two of a device, None if none need; 0 if that has no effect."""
+    if not isinstance(problem, AlternativesProblem) or not len(problem.ways.link):
+        return 0
+    return None if vee else devices - 1
+
+
+def _names(problem: PipelineProblem, model: VirtualModel, stages: DealtStages) -> dict[int, str]:
+    """Return the names of the alternatives of nodes by their positions."""
+    if not isinstance(problem, AlternativesProblem):
+        return {}
+    return {node: name for each in model.ways(stages) for node, name in problem.ways.names(each.way).items()}
 
 
 def _counts(problem: PipelineProblem, kinds: list[int]) -> list[int]:
@@ -100,5 +132,5 @@ def _counts(problem: PipelineProblem, kinds: list[int]) -> list[int]:
         if not rule
         and count * chunks <= problem.n
         and limits.stages in (0, count * chunks)
-        and (count == most or not limits.all_devices)
+        and (count == most or not limits.all_devices or isinstance(problem, AlternativesProblem))
     ]

@@ -231,7 +231,7 @@ def compare_methods(
     features = [*regime.features(devices), *(["placer"] if "placer" in method_options else [])]
     methods = _named(methods, wanted, split, features, can_choose(graph, devices))
     runs = runs_of(wanted, split, methods, features)
-    kept = comparable(graph, [name for name, _ in runs], methods is not None)
+    kept = comparable(graph, devices, [name for name, _ in runs], methods is not None)
     runs = [run for run, keep in zip(runs, kept, strict=True) if keep]
     backends = backends_of([name for name, _ in runs], backend)
     requests = [Request(workload, wanted, shape, METHODS[name]) for name, shape in runs]

@@ -17,7 +17,7 @@ from partitioner.methods.expand import expand
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.methods.registry import METHODS
 from partitioner.methods.virtual_stages.borders import boundary_moves
-from partitioner.planning.alternatives import FEATURE, can_choose
+from partitioner.planning.alternatives import can_choose, chooses
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
 from partitioner.planning.objectives import BATCH, THROUGHPUT, Objective
@@ -75,7 +75,8 @@ class Ranking:
         self.best: Simulated | None = None
         self.cut_short = False  # whether a search for a candidate was, by its share of the time
         features, able = self.regime.features(self.devices), can_choose(self.graph, self.devices)
-        self.chooses = FEATURE in METHODS[THROUGHPUT.automatic("chain", features, able)].features
+        automatic = METHODS[THROUGHPUT.automatic("chain", features, able)]
+        self.chooses = chooses(self.graph, self.devices, automatic)
         self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
 
     @property

@@ -31,7 +31,7 @@ def find_makespan(request: Request) -> Plan:
     """
     regime, settings = request.regime, request.settings
     ranking = (VirtualRanking if regime.has_virtual_stages else Ranking)(request, settings)
-    noted = () if ranking.chooses else unused_alternatives(request.graph, request.info)
+    noted = () if ranking.chooses else unused_alternatives(request.graph, request.devices, request.info)
     ranking.request.check_memory()
     with settings.interruption, METER.watched(settings.on_compile):
         noted += _start(ranking, request.options["warm_start"])

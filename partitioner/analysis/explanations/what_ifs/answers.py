@@ -119,13 +119,12 @@ class WhatIfs:
         graph = question.searched if change.graph is None else change.graph
         devices = question.devices if change.devices is None else change.devices
         options = {**question.options, **change.options, **self.options}
-        constraints = options.get("constraints")
         return solve(
             graph,
             devices,
             question.asked.name,
             split=self.split,
-            method=method_under(graph, devices, question.asked, self.split, constraints),
+            method=method_under(graph, devices, question.asked, self.split, options),
             time_limit=seconds,
             warm_start=None if several and "schedule" in change.options else question.plan,
             stop=self.interruption,
