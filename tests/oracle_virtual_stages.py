@@ -38,7 +38,7 @@ def best_virtual_stages(
         position = np.array(list(chains(graph, atoms(graph, constraints), stages, constraints)))
         if not len(position) or constraints.stages not in (None, stages):
             continue
-        ranks = _ranks(schedule, count, chunks)
+        ranks = ranks_of(schedule, count, chunks)
         splits = Splits(graph, ranks[position], count)
         memory = memory_of(graph, position, ranks, schedule, count, chunks, microbatches)
         for order in sorted(set(permutations(every, count))):
@@ -52,7 +52,8 @@ def best_virtual_stages(
     return None if best == np.inf else best
 
 
-def _ranks(schedule: str, devices: int, chunks: int) -> Rows:
+def ranks_of(schedule: str, devices: int, chunks: int) -> Rows:
+    """Shape (stages,): the rank of every stage."""
     if schedule in ("zbv", "dualpipev"):
         return np.array([*range(devices), *reversed(range(devices))])
     return np.arange(devices * chunks) % devices

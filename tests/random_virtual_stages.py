@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner import DeviceKind, Devices, Graph
+from partitioner import Alternative, Alternatives, DeviceKind, Devices, Graph
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import COMMUNICATION_MODELS
@@ -135,3 +135,52 @@ def _constraints(rng: np.random.Generator) -> Constraints:
     demands["neighbours_only"] = bool(rng.random() < 0.5)
     demands["use_all_devices"] = bool(rng.random() < 0.3)
     return Constraints(**demands)
+
+
+def random_ways_case(rng: np.random.Generator, schedule: str, most_nodes: int = 6) -> VirtualCase:
+    """A case whose nodes run in several ways, some of them on two devices, with memory that binds often."""
+    devices, chunks = _devices_and_chunks(rng, schedule)
+    least = min(most_nodes, max(1, devices * chunks - 1))
+    n = int(rng.integers(least, most_nodes + 1))
+    graph = random_training(rng, n, bool(rng.random() < 0.5))
+    graph = replace(graph, alternatives=Alternatives(_ways(rng, graph, n)))
+    total = float(graph.size.sum() + graph.parts.sum())
+    memory = float(np.ceil(total * rng.uniform(0.15, 1.2))) if rng.random() < 0.85 else None
+    kinds = [DeviceKind("gpu", devices, memory=memory)]
+    if rng.random() < 0.25:
+        more = float(rng.choice([0.5, 1.0, 2.0]))
+        kinds.append(
+            DeviceKind("other", 1, memory=memory, times="gpu", time_factor=2.0, transfer_factor=more)
+        )
+    batch = _microbatches(rng, schedule, devices)
+    demands = _constraints(rng) if rng.random() < 0.2 else NONE
+    return VirtualCase(graph, Devices(tuple(kinds)), schedule, chunks, batch, demands)
+
+
+def _ways(rng: np.random.Generator, graph: Graph, count: int) -> dict[int, list[Alternative]]:
+    """Up to two ways of each colour class; usually slower ones that hold less."""
+    found: dict[int, list[Alternative]] = {}
+    linked = rng.random() < 0.3
+    for c in range(count):
+        for number in range(int(rng.integers(0, 3))):
+            degree = 2 if rng.random() < 0.2 else 1
+            for node in sorted({c, len(graph) - 1 - c} if len(graph) > count else {c}):
+                found.setdefault(node, []).append(_way(rng, graph, node, number, degree, linked))
+    return found
+
+
+def _way(
+    rng: np.random.Generator, graph: Graph, node: int, number: int, degree: int, linked: bool
+) -> Alternative:
+    less, time = rng.choice([0.0, 0.5, 1.0]), graph.time[0, node] * rng.choice([0.5, 1.0, 1.5, 2.0]) / degree
+    parts: dict[str, Any] = dict(zip(MEMORY_PARTS, (graph.parts[:, node] * less).tolist(), strict=True))
+    sides: list[dict[int, float]] = [{}, {}]
+    for u, v in graph.edges.tolist() if linked else ():
+        for side, (here, there) in zip(sides, ((v, u), (u, v)), strict=True):
+            if here == node and rng.random() < 0.5:
+                side[there] = float(rng.choice(COSTS))
+    size = float(graph.size[node] * less)
+    inputs, outputs = sides
+    return Alternative(
+        f"way {number}", {"gpu": float(time)}, degree, size, inputs=inputs, outputs=outputs, **parts
+    )

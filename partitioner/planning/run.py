@@ -90,7 +90,8 @@ def _settings(request: Request, incumbent: list[Part] | None, subgraph: Ints | N
 
 def _notes(request: Request, incumbent: list[Part] | None) -> tuple[str, ...]:
     """Return the notes on what the call gives and the run does not use."""
-    start, unused = request.options["warm_start"], unused_alternatives(request.graph, request.devices, request.info)
+    start = request.options["warm_start"]
+    unused = unused_alternatives(request.graph, request.devices, request.info)
     if has_effect("warm_start", start, request):
         unused += unused_start(request.devices, request.split, start, incumbent)
     return (*request.notes, *unused, *cores_for(request.options["workers"])[1])

@@ -10,7 +10,9 @@ from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.kernel import Modes
 from partitioner.problem.arrays import Bools, Floats, Ints
 
-MOST_MODES = 192  # of a stage; where there are more, neighbours are joined to one that is no worse than either
+MOST_MODES = (
+    192  # of a stage; where there are more, neighbours are joined to one that is no worse than either
+)
 MOST_CHOICES = 256  # plans for the ways of a device that are kept
 MOST_STEPS = 20_000  # combinations of modes that are looked at for a device
 
@@ -315,6 +317,6 @@ def ways_of_device(
             return np.inf
     i = 0
     for step in range(steps, 0, -1):
-        way[listed[step - 1]] = np.int64(fronts[step, i, width + 1])
-        i = np.int64(fronts[step, i, width])
+        way[listed[step - 1]] = int(fronts[step, i, width + 1])
+        i = int(fronts[step, i, width])
     return float(fronts[steps, 0, 0])

@@ -50,7 +50,7 @@ class StageCuts:
 
     @cached_property
     def reach(self) -> tuple[Ints, Ints]:
-        """The size of the least cut that holds each supernode, and of the largest that does not, (n,) each."""
+        """Shape (n,) each: the size of the least cut with each supernode, and of the largest without it."""
         below = np.where(self.member, self.size[:, None], self.member.shape[1]).min(axis=0)
         above = np.where(self.member, 0, self.size[:, None]).max(axis=0)
         return below, above
@@ -212,7 +212,6 @@ class CutCosts:
             within = self.cuts.sums((workspace == amount).astype(float)) > 0
             found[within & self.cuts.nested] = amount
         return found
-
 
     def may_lack(self, samples: int) -> bool:
         """Whether the memory may not suffice for stages with some samples in flight."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
-from partitioner.methods.virtual_stages.borders import held_by_rank
 from partitioner.methods.virtual_stages._ways_core import slower_device
+from partitioner.methods.virtual_stages.borders import held_by_rank
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageCuts
 from partitioner.methods.virtual_stages.ways import DeviceWays, WayCosts, ways_on
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -70,12 +70,15 @@ class VirtualModel:
         Where stages are, and how many samples are in flight.
     devices, chunks
         How many devices there are, and stages on each.
+    bare
+        Whether no nets count in lower bounds of loads.
     """
 
     costs: Sequence[CutCosts]
     schedule: VirtualSchedule
     devices: int
     chunks: int
+    bare: bool = False
     known: dict[bytes, list[DeviceWays]] = field(default_factory=dict)
 
     @property
@@ -161,6 +164,8 @@ class VirtualModel:
 
         The two stages of the last device of a V are next to one another; they count as one there.
         """
+        if self.bare:
+            return np.ones(len(self.problem.nets.cost), dtype=bool)
         return self.costs[0].shared_over(2 if self.schedule.vee else self.devices - 1)
 
     @cached_property
@@ -244,7 +249,9 @@ class VirtualModel:
         """Return the load of every device, shape (devices,)."""
         nodes = self._nodes(stages.borders)
         joined = [
-            Part(self.costs[place].kind, np.concatenate([nodes[i] for i in np.flatnonzero(self.ranks == rank)]))
+            Part(
+                self.costs[place].kind, np.concatenate([nodes[i] for i in np.flatnonzero(self.ranks == rank)])
+            )
             for rank, place in enumerate(stages.kinds.tolist())
         ]
         if not self.chooses:
@@ -299,7 +306,8 @@ class VirtualModel:
         batch = self.problem.pipeline.microbatches or 1
         held = held_by_rank(self.schedule, self.devices, self.chunks, batch)
         memory = np.array([costs.memory for costs in self.costs])
-        return np.asarray(held.memory(*(amount[of] for amount in self._amounts)) - memory[stages.kinds])
+        found: Floats = held.memory(*(amount[of] for amount in self._amounts)) - memory[stages.kinds]
+        return found
 
     def slower(self, stages: DealtStages) -> Floats:
         """Return what devices lose by modes that fit their memory, shape (devices,); infinity if none do."""
@@ -309,8 +317,9 @@ class VirtualModel:
         for rank, place in enumerate(stages.kinds.tolist()):
             first, end, modes = self.costs[place].modes
             own = np.flatnonzero(self.ranks == rank)
-            pairs, held = (stages.borders[own], stages.borders[own + 1]), self.samples(rank).astype(np.float64)
-            found[rank] = slower_device(modes, first[pairs], end[pairs], held, self.costs[place].memory)
+            pairs = stages.borders[own], stages.borders[own + 1]
+            given = modes, first[pairs], end[pairs], self.samples(rank).astype(np.float64)
+            found[rank] = slower_device(*given, self.costs[place].memory)
         return found
 
 
@@ -325,7 +334,7 @@ def _most_weight(pairs: list[tuple[float, int]], count: int) -> Floats:
     [0.0, 3.0, 4.0, 3.0]
     """
     if all(degree == 1 for _, degree in pairs):
-        return np.arange(count + 1) * max(weight for weight, _ in pairs)
+        return np.arange(count + 1) * np.float64(max(weight for weight, _ in pairs))
     best, found = np.zeros(count + 1), [0.0]  # by the number of devices
     for _ in range(count):
         wider = np.full(count + 1, -np.inf)

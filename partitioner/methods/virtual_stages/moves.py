@@ -66,8 +66,9 @@ def orders_of(model: VirtualModel) -> list[Ints]:
     """
     degrees = np.array([costs.degree for costs in model.costs])
     alone = np.flatnonzero(degrees == degrees.min())
-    count = model.problem.count[[model.costs[place].kind for place in alone]]
-    memory = np.array([model.costs[place].memory for place in alone])
+    each = [model.costs[place] for place in alone.tolist()]
+    count = model.problem.count[[costs.kind for costs in each]]
+    memory = np.array([costs.memory for costs in each])
     orders = [alone[order] for order in usual_orders(count, model.weight[alone], memory, model.devices)]
     return orders if len(alone) == len(degrees) else [*orders, *(_widened(model, each) for each in orders)]
 

@@ -238,7 +238,9 @@ def _extended(
 
 
 def _joined(plans: list[Partial]) -> Partial:
-    return Partial(*(np.concatenate(column) for column in zip(*(vars(p).values() for p in plans), strict=True)))
+    return Partial(
+        *(np.concatenate(column) for column in zip(*(vars(p).values() for p in plans), strict=True))
+    )
 
 
 def _grown(plans: Partial, after: Ints, mode: Ints) -> Partial:
@@ -259,8 +261,8 @@ def _pairs(
 ) -> Partial:
     """Return the plans that end at one cut, each extended to the cuts after it, as far as they can do.
 
-    The devices of the stage are all of one kind. `low` has shape (terms, stages), `after` and `mode` (stages,),
-    `rest` (terms, m).
+    The devices of the stage are all of one kind. `low` has shape (terms, stages), `after` and `mode` have
+    shape (stages,), `rest` (terms, m).
     """
     rank, later = int(model.ranks[stage]), model.ranks[stage + 1 :]
     if not len(own.value):
@@ -398,7 +400,12 @@ def least_busy(model: VirtualModel) -> float:
 def _first_bound(model: VirtualModel) -> float:
     """Return a lower bound: the mean load, or the least sum of stages' loads that is not below it."""
     mean = least_mean(model)
-    if model.schedule.vee or len(model.least) > 1 or not np.isfinite(mean) or (model.chooses and model.scarce):
+    if (
+        model.schedule.vee
+        or len(model.least) > 1
+        or not np.isfinite(mean)
+        or (model.chooses and model.scarce)
+    ):
         return mean
     low = np.stack(model.low)
     loads = np.unique(low[np.isfinite(low)])
@@ -495,7 +502,8 @@ def _polish(model: VirtualModel, best: Best, plans: list[DealtStages]) -> None:
 
 def _completely(model: VirtualModel, best: Best, bound: float) -> float:
     """Return the bound after a search of all plans that may be better, if they are not too many."""
-    found = best_rounds(model, min(best.value, _most(model)), EFFORT.widest, False, best.settings)
+    bare = replace(model, bare=model.schedule.vee)  # both stages of the last device share any net
+    found = best_rounds(bare, min(best.value, _most(model)), EFFORT.widest, False, best.settings)
     if not found[0].complete:
         return bound
     value = np.inf

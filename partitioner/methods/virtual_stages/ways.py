@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 
 from partitioner.methods.virtual_stages._ways_core import StageWays, list_modes, ways_of_device
-from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageCuts, StageModes
+from partitioner.methods.virtual_stages.cut_costs import CutCosts, StageModes
 from partitioner.methods.virtual_stages.kernel import Modes
 from partitioner.problem.arrays import Bools, Floats, Ints
-from partitioner.problem.variants import AlternativesProblem, PipelineProblem
+from partitioner.problem.variants import AlternativesProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,9 @@ class WayCosts(CutCosts):
         ways, problem = self.listed, self.problem
         assert isinstance(problem, AlternativesProblem)
         owner = problem.ways.owner[np.repeat(np.arange(len(ways.start) - 1), np.diff(ways.link_start))]
-        lost = np.array([self._may_share(*pair) for pair in zip(owner.tolist(), ways.link.tolist(), strict=True)])
+        lost = np.array(
+            [self._may_share(*pair) for pair in zip(owner.tolist(), ways.link.tolist(), strict=True)]
+        )
         if lost.all():
             return ways._replace(link_start=np.zeros_like(ways.link_start))
         return ways._replace(link_cost=np.where(lost[:, None], 0.0, ways.link_cost))
@@ -147,7 +149,7 @@ class WayCosts(CutCosts):
         return found
 
     @cached_property
-    def modes(self) -> StageModes:  # type: ignore[override]
+    def modes(self) -> StageModes:
         """The modes of the stages, the fastest first."""
         first, end, points = self._points
         fastest = np.repeat(self.busy[self.possible], (end - first)[self.possible])

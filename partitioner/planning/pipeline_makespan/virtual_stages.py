@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.evaluation.chosen import NONE as NO_WAYS
+from partitioner.evaluation.chosen import choose
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution
 from partitioner.methods.method import meets
@@ -35,6 +38,7 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.modules import modules_of
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.workload import Workload
 
 # Stages on devices that have several of them, simulated.
 
@@ -48,6 +52,8 @@ class StageRuns:
         The workload and the settings of the pipeline, whose schedule has several stages on a device.
     problem
         The contracted graph.
+    ways
+        The alternatives that nodes run by; the problem has their figures.
 
     Raises
     ------
@@ -55,11 +61,18 @@ class StageRuns:
         If nodes are pinned to devices.
     """
 
-    def __init__(self, graph: Graph, devices: Devices, regime: Regime, problem: PipelineProblem) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        devices: Devices,
+        regime: Regime,
+        problem: PipelineProblem,
+        ways: Mapping[Any, str] = NO_WAYS,
+    ) -> None:
         from partitioner.methods.virtual_stages.solve import usable_kinds  # loads numba
 
         self.graph, self.devices, self.regime, self.problem = graph, devices, regime, problem
-        self.schedule = VIRTUAL[str(regime.schedule)]
+        self.schedule, self.ways = VIRTUAL[str(regime.schedule)], ways
         self.chunks = self.schedule.chunks_for(regime.virtual_stages)
         self.kinds = usable_kinds(problem)
 
@@ -142,13 +155,14 @@ class StageRuns:
         order = tuple(names[rank] for rank in self.schedule.ranks(count, self.chunks))
         where = borders.stage[self.problem.member].tolist()
         stage_of = dict(zip(self.graph.ids, where, strict=True))
-        return Solution({node: order[i] for node, i in stage_of.items()}, order=order, stage_of=stage_of)
+        placement = {node: order[i] for node, i in stage_of.items()}
+        return Solution(placement, order=order, stage_of=stage_of, alternatives=self.ways)
 
     @cached_property
     def estimates(self) -> StageEstimates:
         """The estimates of makespans."""
         given = self.schedule, self.chunks, self.microbatches
-        return StageEstimates(self.graph, self.problem, *given, INPUT_SHARE)
+        return StageEstimates(choose(self.graph, self.ways).graph, self.problem, *given, INPUT_SHARE)
 
     @property
     def free(self) -> bool:
@@ -214,7 +228,8 @@ class VirtualRanking(Ranking):
         for count in counts[:1] if alike else ():
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
-        bound = max(bound, self._by_paths(runs, counts, bound, starts))
+        if not self.chooses:
+            bound = max(bound, self._by_paths(runs, counts, bound, starts))
         if not self._proven(bound):
             for count in counts[:1] if alike else ():
                 self._from_line(runs, count * runs.chunks, 1, starts)
@@ -235,9 +250,29 @@ class VirtualRanking(Ranking):
             share = 1.0 if self.best is None else LOADS
             with suppress(NoPlanFound):
                 plan = self.planned(THROUGHPUT, share)
-                self._offer(runs, runs.borders(plan.record), starts)
+                if plan.alternatives:
+                    self._by_ways(plan.record)
+                else:
+                    self._offer(runs, runs.borders(plan.record), starts)
                 return runs.microbatches * plan.bound
         return 0.0
+
+    def _by_ways(self, plan: Solution) -> None:
+        """Simulate a plan whose nodes run by alternatives, and its neighbours where they run by the same."""
+        runs, starts = self._runs_by(plan.alternatives), list[Start]()
+        if plan.replicas:
+            self._keep(plan, runs.evaluated(plan))
+            return
+        self._offer(runs, runs.borders(plan), starts)
+        self._even(runs, runs.counts()[:1], starts)
+        self._move_borders(runs, starts)
+
+    def _runs_by(self, ways: Mapping[Any, str]) -> StageRuns:
+        """Return the runs of stages whose nodes run by some alternatives."""
+        workload = Workload(choose(self.graph, ways).graph, self.devices)
+        problem = replace(self.request, workload=workload).problem()
+        assert isinstance(problem, PipelineProblem)
+        return StageRuns(self.graph, self.devices, self.regime, problem, ways)
 
     def _by_paths(self, runs: StageRuns, counts: list[int], known: float, starts: list[Start]) -> float:
         """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
@@ -293,7 +328,7 @@ class VirtualRanking(Ranking):
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages, moved until they fit; keep them as a start, and as the best if they are."""
         self.statistics["candidates"] += 1
-        solution, fitting, regime = runs.solution(borders), borders, self.regime
+        solution, fitting = runs.solution(borders), borders
         evaluation = runs.evaluated(solution)
         if not evaluation.feasible:
             moved = fitted(borders, runs.missing, lambda: self.expired)
@@ -303,12 +338,24 @@ class VirtualRanking(Ranking):
             evaluation = runs.evaluated(solution)
             if not evaluation.feasible:
                 return
+        starts.append((self._keep(solution, evaluation), fitting))
+
+    def _keep(self, solution: Solution, evaluation: Evaluation) -> float:
+        """Return the simulated makespan of stages that obey the rules; keep them as the best if they are."""
+        regime = self.regime
         timeline = simulate(self.graph, self.devices, solution, regime.schedule, regime.microbatches)
-        starts.append((timeline.makespan, fitting))
         if self.best is None or timeline.makespan < self.best.makespan * (1 - TOLERANCE):
             self.statistics["improvements"] += self.best is not None
-            order, makespan = tuple(solution.order or ()), timeline.makespan
-            self.best = Simulated(solution.placement, order, {}, makespan, evaluation, solution.stage_of)
+            self.best = Simulated(
+                solution.placement,
+                tuple(solution.order or ()),
+                {name: tuple(others) for name, others in solution.replicas.items()},
+                timeline.makespan,
+                evaluation,
+                solution.stage_of,
+                solution.alternatives,
+            )
+        return timeline.makespan
 
     def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
         """Simulate stages whose borders no move improves, from the best starts and at random."""
