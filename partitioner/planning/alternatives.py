@@ -102,6 +102,8 @@ def comparable(graph: Graph, devices: Devices, names: Iterable[str], by_name: bo
         return [True] * len(choose)
     if by_name and not all(choose):
         words = "the graph has alternatives, without which other methods find their bounds"
-        known = ", ".join(info.name for info in METHODS.values() if FEATURE in info.features)
+        known = ", ".join(
+            info.name for info in METHODS.values() if FEATURE in info.features and not info.needs
+        )
         raise OptionError(f"methods: must be among {known}: {words}")
     return choose

@@ -116,6 +116,3 @@ def test_what_knows_no_alternatives_refuses_them() -> None:
     for objective in ("gpipe", "latency", "makespan"):
         with pytest.raises(OptionError, match="alternatives: must not be given for objective"):
             evaluate(graph(), GPUS, solution, objective)
-    stages = {0: 0, 1: 1, 2: 1}
-    with pytest.raises(OptionError, match="alternatives: must not be given for pipelines with several"):
-        evaluate(graph(), GPUS, solution, stage_of=stages)

@@ -64,9 +64,6 @@ def test_rows_name_all_their_devices(tmp_path: Path) -> None:
 def test_devices_that_are_no_multiple_of_the_degree_are_refused() -> None:
     with pytest.raises(pt.WorkloadError, match="the stage of gpu0 has 1 devices, which are no multiple of 2"):
         simulate(graph(), GPUS, pt.Solution(PLACE, alternatives=CHOSEN), "inference", 2)
-    stages = pt.Solution(PLACE, stage_of={0: 0, 1: 1, 2: 1}, alternatives={2: "slow"})
-    with pytest.raises(pt.WorkloadError, match="a simulation of several stages on a device uses the own"):
-        simulate(graph(), GPUS, stages, "inference", 2)
 
 
 @pytest.mark.parametrize("count", [40, slow(400)])

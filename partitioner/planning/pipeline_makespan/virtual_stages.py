@@ -32,6 +32,7 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
 from partitioner.schedule.simulation import INPUT_SHARE
+from partitioner.workload.alternatives import figures
 from partitioner.workload.constraints import NONE
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -162,7 +163,7 @@ class StageRuns:
     def estimates(self) -> StageEstimates:
         """The estimates of makespans."""
         given = self.schedule, self.chunks, self.microbatches
-        return StageEstimates(choose(self.graph, self.ways).graph, self.problem, *given, INPUT_SHARE)
+        return StageEstimates(self.graph, self.problem, *given, INPUT_SHARE)
 
     @property
     def free(self) -> bool:
@@ -228,8 +229,7 @@ class VirtualRanking(Ranking):
         for count in counts[:1] if alike else ():
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
-        if not self.chooses:
-            bound = max(bound, self._by_paths(runs, counts, bound, starts))
+        bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
         if not self._proven(bound):
             for count in counts[:1] if alike else ():
                 self._from_line(runs, count * runs.chunks, 1, starts)
@@ -267,12 +267,25 @@ class VirtualRanking(Ranking):
         self._even(runs, runs.counts()[:1], starts)
         self._move_borders(runs, starts)
 
+    def _fastest(self, runs: StageRuns) -> StageRuns:
+        """Return the runs in which every node takes the least time of all its ways; no plan is as good."""
+        if not self.chooses:
+            return runs
+        time = self.graph.time.copy()
+        for node, ways in self.graph.alternatives.items():
+            own = time[:, self.graph.position[node]]
+            own[:] = np.minimum(own, figures(ways, self.graph.kinds)[0].min(axis=1))
+        return self._runs_on(replace(self.graph, time=time), NO_WAYS)
+
     def _runs_by(self, ways: Mapping[Any, str]) -> StageRuns:
         """Return the runs of stages whose nodes run by some alternatives."""
-        workload = Workload(choose(self.graph, ways).graph, self.devices)
-        problem = replace(self.request, workload=workload).problem()
+        return self._runs_on(choose(self.graph, ways).graph, ways)
+
+    def _runs_on(self, graph: Graph, ways: Mapping[Any, str]) -> StageRuns:
+        """Return the runs of stages of a graph that has the figures of some alternatives."""
+        problem = replace(self.request, workload=Workload(graph, self.devices)).problem()
         assert isinstance(problem, PipelineProblem)
-        return StageRuns(self.graph, self.devices, self.regime, problem, ways)
+        return StageRuns(graph, self.devices, self.regime, problem, ways)
 
     def _by_paths(self, runs: StageRuns, counts: list[int], known: float, starts: list[Start]) -> float:
         """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
@@ -284,13 +297,14 @@ class VirtualRanking(Ranking):
         found = list[Start]()
         settings = self.settings.within(self.settings.clock.left * PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
-        paths = PathBounds(self.graph, problem, runs.kinds, INPUT_SHARE, settings)
+        paths = PathBounds(runs.graph, problem, runs.kinds, INPUT_SHARE, settings)
         for stages in paths.narrow(low, self.best.makespan):
             kinds = tuple(runs.kinds[place] for place in stages.kinds.tolist())
             borders = StageBorders.of(paths.stage(stages.borders), kinds)
             found.append((runs.estimates.makespan(borders), borders))
+        best = runs if not self.chooses else self._runs_by(self.best.alternatives)
         for _, borders in sorted(found, key=lambda one: one[0])[:MOST_STARTS]:
-            self._offer(runs, borders, starts)
+            self._offer(best, borders, starts)
         return paths.bound
 
     def _mean(self, runs: StageRuns, count: int) -> float:

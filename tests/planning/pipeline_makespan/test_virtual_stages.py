@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, OptionError, Solution, solve
+from partitioner import (
+    Constraints,
+    DeviceKind,
+    Devices,
+    Graph,
+    InfeasibleError,
+    OptionError,
+    Solution,
+    evaluate,
+    solve,
+)
 from partitioner.methods.registry import METHODS
 from partitioner.methods.virtual_stages.borders import StageBorders, fitted
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
@@ -23,7 +34,7 @@ from partitioner.workload.virtual_stages.schedules import VIRTUAL
 from partitioner.workload.workload import Workload
 from tests.oracle_pipelines import atoms
 from tests.oracle_virtual_stages import chains
-from tests.random_virtual_stages import random_training
+from tests.random_virtual_stages import VirtualCase, random_training, random_ways_case
 
 GPUS = Devices((DeviceKind("gpu", 2),))
 
@@ -149,3 +160,52 @@ def test_even_stages_that_lack_memory_are_moved_until_they_fit(schedule: str) ->
     smaller = replace(problem, memory=np.array([9.0]))
     hopeless = StageRuns(graph, Devices((DeviceKind("gpu", 2, memory=9.0),)), request.regime, smaller)
     assert hopeless.missing(even) == math.inf
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))])
+def test_bounds_hold_for_all_ways_of_nodes(name: str, seed: int) -> None:
+    """No chain of stages whose nodes run in any of their ways ends before the bound."""
+    rng = np.random.default_rng(seed)
+    case = random_ways_case(rng, name, most_nodes=4)
+    while not case.graph.backward.any():
+        case = random_ways_case(rng, name, most_nodes=4)
+    graph, devices = case.graph, replace(case.devices, kinds=case.devices.kinds[:1])
+    ways = graph.alternatives.kept(lambda way: way.degree == 1)
+    graph = replace(graph, alternatives=ways)
+    try:
+        plan = solve(graph, devices, "makespan", **case.options)
+    except InfeasibleError:
+        return
+    assert simulate(graph, devices, plan).makespan == plan.value
+    best = min(makespans_by_ways(graph, devices, case))
+    assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9)
+
+
+def makespans_by_ways(graph: Graph, devices: Devices, case: VirtualCase) -> Iterator[float]:
+    """The simulated makespan of every chain that obeys the rules, its nodes in all ways."""
+    given: dict[str, Any] = {"schedule": case.schedule, "microbatches": case.microbatches}
+    names = [name for kind in devices.kinds for name in map(kind.device, range(kind.count))]
+    colors = [
+        [i for i in range(len(graph)) if graph.color[i] == c] for c in range(int(graph.color.max()) + 1)
+    ]
+    options = [
+        [
+            {},
+            *(
+                {graph.ids[i]: way.name for i in nodes}
+                for way in graph.alternatives.get(graph.ids[nodes[0]], ())
+            ),
+        ]
+        for nodes in colors
+    ]
+    for count in range(1, len(names) + 1):
+        order = tuple(names[rank] for rank in VIRTUAL[case.schedule].ranks(count, case.chunks))
+        for stage in chains(graph, atoms(graph, case.constraints), len(order), case.constraints):
+            stage_of: dict[Any, int] = dict(zip(graph.ids, stage.tolist(), strict=True))
+            placement = {node: order[number] for node, number in stage_of.items()}
+            for chosen in product(*options):
+                ways = {node: name for each in chosen for node, name in each.items()}
+                solution = Solution(placement, order=order, stage_of=stage_of, alternatives=ways)
+                if evaluate(graph, devices, solution, constraints=case.constraints, **given).feasible:
+                    yield simulate(graph, devices, solution, **given).makespan
