@@ -24,7 +24,7 @@ from partitioner.workload.input_operators import COPIED, FIELD
 from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.transfers import Transfers
 
-PARTS = ("order", "subgraphs", "execution_order", "alternatives")
+PARTS = ("order", "subgraphs", "execution_order", "alternatives", "stage_of")
 
 
 def certify(
@@ -100,7 +100,11 @@ def certify(
         "execution_order": solution.execution_order,
         "alternatives": solution.alternatives,
         **(
-            {"replicas": solution.replicas or None, "order": solution.order}
+            {
+                "replicas": solution.replicas or None,
+                "order": solution.order,
+                "stage_of": solution.stage_of,
+            }
             if made_as is None or is_ordered(made_as)
             else {}
         ),

@@ -15,6 +15,7 @@ from partitioner.methods.virtual_stages.borders import memory_shares
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel
 from partitioner.methods.virtual_stages.moves import even_stages, improved, orders_of, shaken
 from partitioner.methods.virtual_stages.pairs import PairSearch
+from partitioner.methods.virtual_stages.prices import priced_stages
 from partitioner.methods.virtual_stages.rounds import best_rounds, least_mean
 from partitioner.problem.arrays import Floats
 
@@ -175,8 +176,25 @@ def _most(model: VirtualModel) -> float:
     return 1.0 + model.chunks * (float(alone[np.isfinite(alone)].max(initial=0.0)) + slower)
 
 
+def _by_prices(model: VirtualModel, best: Best, bound: float) -> float:
+    """Return the bound by prices of devices of one kind; offer the stages of the best prices."""
+    if len(model.costs) > 1 or model.schedule.vee:
+        return bound
+    stages, kinds = None, np.zeros(model.devices, dtype=np.int64)
+    for found in priced_stages(model, best.value, best.settings):
+        bound, stages = max(bound, min(found.bound, best.value)), DealtStages(found.borders, kinds)
+        if best.closed(bound):
+            return bound
+    if stages is not None:
+        best.offer(model, improved(model, stages, best.settings))
+    return bound
+
+
 def _by_loads(model: VirtualModel, best: Best, bound: float) -> float:
     """Return the bound of the search stage by stage, with limits that grow until it is cut short."""
+    bound = _by_prices(model, best, bound)
+    if best.closed(bound):
+        return bound
     for step in (*EFFORT.limits, np.inf):
         limit = min(best.value, bound * step, _most(model))
         found = best_rounds(model, limit, EFFORT.width, True, best.settings)

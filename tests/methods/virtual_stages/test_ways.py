@@ -109,3 +109,10 @@ def test_ways_are_compared_and_evaluated() -> None:
     again = evaluate(trained(), SMALL, plan)
     assert again.feasible and again.value == pytest.approx(plan.value)
     assert certify(trained(), SMALL, plan, **options).bound == pytest.approx(plan.value)
+
+
+def test_a_certificate_is_for_several_stages_on_a_device() -> None:
+    options: dict[str, Any] = {"schedule": "zbv", "microbatches": 8}
+    plan = solve(trained(), SMALL, "throughput", **options)
+    assert plan.alternatives and plan.stage_of is not None
+    assert certify(trained(), SMALL, plan, **options).bound == pytest.approx(plan.value)
