@@ -26,7 +26,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
-class PricesEffort:
+class RankPricesEffort:
     """How long prices are changed.
 
     Parameters
@@ -47,18 +47,18 @@ class PricesEffort:
     beyond: float = 1.3
 
 
-EFFORT = PricesEffort()
+EFFORT = RankPricesEffort()
 ROUNDING = 1e-12
 
 
-class PricedStages(NamedTuple):
+class PricedBound(NamedTuple):
     """A lower bound, and the stages of the least price."""
 
     bound: float
     borders: Ints
 
 
-class DevicePrices:
+class RankPrices:
     """The prices of the devices of a model, all of one kind, whose stages go round them.
 
     Parameters
@@ -87,10 +87,9 @@ class DevicePrices:
         """
         model, chunk = self.model, np.arange(self.model.stages) // self.model.devices
         scale = 0.0 if np.isinf(self.memory) else 1 / self.memory
-        once = scale * np.bincount(self.rank, self.held, model.devices)
-        kept = scale * np.stack(
-            [np.bincount(self.rank, self.held * s, model.devices) for s in self.samples.T]
-        )
+        each = [np.bincount(self.rank, self.held * s, model.devices) for s in self.samples.T]
+        once = (scale * np.bincount(self.rank, self.held, model.devices)).astype(np.float64)
+        kept = (scale * np.stack(each)).astype(np.float64)
         prices = StagePrices(self.load[model.ranks], once[model.ranks], kept[chunk, model.ranks])
         borders, chosen = np.zeros(model.stages + 1, np.int64), np.zeros(model.stages, np.int64)
         first, end, modes = self.table
@@ -111,19 +110,19 @@ class DevicePrices:
             self.held = np.maximum(0.0, self.held + step * excess)
 
 
-def priced_stages(model: VirtualModel, value: float, settings: Settings) -> Iterator[PricedStages]:
+def priced_stages(model: VirtualModel, value: float, settings: Settings) -> Iterator[PricedBound]:
     """Yield rising lower bounds on the largest load of a model, and stages with them.
 
     `value` is that of a known plan, or infinity.
     """
-    prices, best, factor, waited = DevicePrices(model), -np.inf, 1.0, 0
+    prices, best, factor, waited = RankPrices(model), -np.inf, 1.0, 0
     for _ in range(EFFORT.rounds):
         bound, borders, loads, excess = prices.priced()
         if settings.expired or np.isinf(bound):
             return
         if bound > best:
             best, waited = bound, 0
-            yield PricedStages(bound * (1 - ROUNDING), borders)
+            yield PricedBound(bound * (1 - ROUNDING), borders)
         waited += 1
         if waited > EFFORT.patience:
             factor, waited = factor / 2, 0
@@ -145,4 +144,5 @@ def _on_simplex(point: Floats) -> Floats:
     """
     ordered = -np.sort(-point, axis=None)
     over = (np.cumsum(ordered) - 1.0) / np.arange(1, ordered.size + 1)
-    return np.maximum(point - over[np.flatnonzero(ordered > over)[-1]], 0.0)
+    found: Floats = np.maximum(point - over[np.flatnonzero(ordered > over)[-1]], 0.0)
+    return found
