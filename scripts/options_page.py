@@ -28,6 +28,7 @@ SETS = {  # of methods, which the table names once
         "dfs-topo, cpd-topo, order-place, celeritas, list"
     ),
 }
+OF_TRAINING = "graphs for training whose memory is given by parts"
 SHORTER = {  # rules that many options have, in the words of the table
     r"an integer of at least (\d+) and at most 1(,000){5}": r"from \1",
     r"an integer of at least (\d+) and at most ([\d,]+)": r"\1 to \2",
@@ -61,7 +62,8 @@ def with_tables(page: str) -> str:
 
 def tables() -> str:
     """Return a table for every section of options, and the methods that its last column means."""
-    sets = "; ".join(f"*{name}* are {names}" for name, names in SETS.items())
+    known = SETS | {"training graphs": OF_TRAINING}
+    sets = "; ".join(f"*{name}* are {names}" for name, names in known.items())
     rows = "".join(f"\n### {title[0].upper()}{title[1:]}\n\n{table(title)}\n" for title in SECTIONS)
     return f"\nIn the last column {sets}.\n{rows}\n"
 
@@ -72,25 +74,27 @@ def table(title: str) -> str:
 
 
 def row(option: Option) -> str:
-    """Return the row of an option."""
-    typed = "" if option.rule.kind is object else f" `{argument_of(option).name}`"
+    """Return the row of an option; its name on the command line only if that is another one."""
+    typed = "" if option.rule.kind is object else argument_of(option).name
+    other = f" `{typed}`" if typed not in ("", f"--{option.name.replace('_', '-')}") else ""
     words = "" if listed_in(option.help, option.rule.names) else option.rule.words
     for rule, shorter in SHORTER.items():
         words = re.sub(f"^{rule}$" if not shorter else rule, shorter, words)
-    cells = (f"`{option.name}`{typed}", default(option), option.help, words, effect(option))
+    cells = (f"`{option.name}`{other}", default(option), option.help, words, effect(option))
     return f"| {' | '.join(cells)} |"
 
 
 def default(option: Option) -> str:
-    """Return the default as Python writes it, unless it is an object, and what it means."""
-    plain = option.default is None or option.rule.kind is not object
+    """Return the default as Python writes it and what it means; of None and of objects only the latter."""
+    plain = not option.meaning if option.default is None else option.rule.kind is not object
     return ": ".join(part for part in (f"`{option.default!r}`" if plain else "", option.meaning) if part)
 
 
 def effect(option: Option) -> str:
     """Return where an option has an effect, and a mark if it is refused elsewhere; nothing for everywhere."""
     if option.effect is None:
-        return option.where.removeprefix("everywhere; ").replace("; elsewhere refused", " (refused)")
+        where = option.where.removeprefix("everywhere; ").replace("; elsewhere refused", " (refused)")
+        return where.replace(OF_TRAINING, "training graphs")
     where = option.effect.where.removeprefix("method ")
     for name, names in SETS.items():
         where = where.replace(names, name)

@@ -30,5 +30,10 @@ def test_a_page_that_says_something_else_is_found_and_mended(tmp_path: Path) -> 
 
 def test_an_option_that_is_added_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(OPTIONS, "rounds", Option("rounds", 3, count(9), "do this many rounds", LIMITS))
-    row = "| `rounds` `--rounds` | `3` | do this many rounds | 1 to 9 |  |"
+    row = "| `rounds` | `3` | do this many rounds | 1 to 9 |  |"
     assert options_page.table(LIMITS).endswith(f"\n{row}")
+
+
+def test_a_name_that_is_another_one_on_the_command_line_stands_beside_it() -> None:
+    page = options_page.tables()
+    assert "\n| `recompute` `--recompute-layers` |" in page and "\n| `time_limit` |" in page
