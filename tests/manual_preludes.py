@@ -82,6 +82,14 @@ config = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "n
 config |= {"num_attention_heads": 4, "vocab_size": 100}
 Path("config.json").write_text(json.dumps(config))
 """
+LLAMA = """
+import json
+from pathlib import Path
+
+config = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32}
+config |= {"num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000}
+Path("config.json").write_text(json.dumps(config))
+"""
 ONNX = """
 import onnx
 from tests.integrations.onnx.models import cnn
@@ -105,6 +113,8 @@ PRELUDES = {
     ("pipelines.md", 1): PIPELINE,
     ("pipelines.md", 2): MEASURED,
     ("placers.md", 2): GRAPH,
+    ("how_to/plan_a_cluster.md", 0): LLAMA,
+    ("how_to/serve_on_a_pool.md", 0): LLAMA,
     ("graphs_in.md", 0): CONFIG,
     ("graphs_in.md", 1): ONNX,
     ("graphs_in.md", 2): SESSION,
