@@ -252,3 +252,15 @@ def stable_order(keys: Any) -> Any:
         order, merged = merged, order
         width *= 2
     return order
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def first_at_least(values: Any, begin: int, end: int, limit: float) -> int:
+    """Return the first place from `begin` on whose value is not below a limit, or `end`; values rise."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if values[middle] < limit:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin

@@ -16,7 +16,7 @@ import numpy as np
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.method import Settings
 from partitioner.methods.placers.coarse import expanded, merged
-from partitioner.methods.placers.engine import found
+from partitioner.methods.placers.engine import ADJUST, FILL_UP, found, place_by_rule
 from partitioner.methods.placers.found import Found, root
 from partitioner.methods.placers.method import as_method
 from partitioner.methods.placers.ranks import (
@@ -27,14 +27,10 @@ from partitioner.methods.placers.ranks import (
     top_level,
 )
 from partitioner.methods.placers.task_arrays import (
-    FIRST,
     NOWHERE,
     PartialSchedule,
     TaskArrays,
     arrays_of,
-    book,
-    earliest_start,
-    fits,
     new_state,
 )
 from partitioner.problem.arrays import Floats, Ints, rows_of
@@ -314,48 +310,21 @@ def back_cost(tasks: Tasks) -> Floats:
     return back
 
 
-@njit(cache=True, nogil=True)
 def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats) -> int:
     """Place the tasks one by one (Algorithm 2); for the first task the previous device is device 0.
+
+    A task goes to the device of the task before, or to the earliest one if that is earlier by more than
+    `back` (Equation 9). The earliest device is the one on which the task ends first. On equal devices that
+    is the paper's EST; on unequal ones the paper's proof needs the end.
 
     Returns
     -------
     int
         The first task that fits nowhere; ``NOWHERE`` if all are placed.
     """
-    previous = FIRST
-    for v in order:
-        previous = _adjusted(arrays, state, v, previous, back[v])
-        if previous == NOWHERE:
-            return int(v)
-        book(arrays, state, v, previous)
-    return NOWHERE
+    return place_by_rule(arrays, state, order, ADJUST, back)
 
 
-@njit(cache=True, inline="always")
-def _adjusted(arrays: TaskArrays, state: PartialSchedule, v: int, previous: int, back: float) -> int:
-    """Return the previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
-
-    The earliest device is the one on which the task ends first. On equal devices that is the paper's EST;
-    on unequal ones the paper's proof needs the end.
-    """
-    earliest, start, end = NOWHERE, np.inf, np.inf
-    stay = np.inf
-    for d in range(len(state.room)):
-        if not fits(arrays, state, v, d):
-            continue
-        begin = earliest_start(arrays, state, v, d)
-        if d == previous:
-            stay = begin
-        if begin + arrays.time[d, v] < end:
-            earliest, start, end = d, begin, begin + arrays.time[d, v]
-    if stay == np.inf:
-        return earliest
-    later = (stay - start) + (arrays.time[previous, v] - arrays.time[earliest, v])
-    return earliest if later > back else previous
-
-
-@njit(cache=True, nogil=True)
 def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
     """Place the tasks one by one (Sections 4.2.1 and 6.3).
 
@@ -369,36 +338,7 @@ def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
     int
         The first task that fits nowhere; ``NOWHERE`` if all are placed.
     """
-    current = FIRST
-    for v in order:
-        d, current = _next(arrays, state, v, current)
-        if d == NOWHERE:
-            return int(v)
-        book(arrays, state, v, d)
-    return NOWHERE
-
-
-@njit(cache=True, inline="always")
-def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> tuple[int, int]:
-    """Return the device of a task, and the first one that is not full."""
-    g = arrays.group[v]
-    if state.home[g] == NOWHERE:
-        for d in range(current, len(state.room)):
-            if fits(arrays, state, v, d):
-                return d, current
-            if d == current and arrays.group_allowed[d, g]:
-                current += 1
-    return _roomiest(arrays, state, v), current
-
-
-@njit(cache=True, inline="always")
-def _roomiest(arrays: TaskArrays, state: PartialSchedule, v: int) -> int:
-    """Return the device with the most memory left of those that the task fits on, or ``NOWHERE``."""
-    chosen = NOWHERE
-    for d in range(len(state.room)):
-        if fits(arrays, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):
-            chosen = d
-    return chosen
+    return place_by_rule(arrays, state, order, FILL_UP)
 
 
 Rule = Callable[[Tasks, TaskArrays, PartialSchedule], int]
@@ -429,11 +369,11 @@ def place_celeritas(tasks: Tasks, settings: Settings) -> Found | None:
 
 
 def _fill_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> int:
-    return int(fill(arrays, state, cpd_topo(tasks)))
+    return fill(arrays, state, cpd_topo(tasks))
 
 
 def _adjust_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> int:
-    return int(adjust(arrays, state, cpd_topo(tasks), back_cost(tasks)))
+    return adjust(arrays, state, cpd_topo(tasks), back_cost(tasks))
 
 
 def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:

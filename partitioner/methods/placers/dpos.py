@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
-from partitioner.methods.placers.dpos_block import OFF, descending, place_all
 from partitioner.methods.placers.engine import found
 from partitioner.methods.placers.found import Found
 from partitioner.methods.placers.method import as_method
@@ -17,11 +18,16 @@ from partitioner.methods.placers.task_arrays import (
     TaskArrays,
     arrays_of,
     arrives,
+    book,
     new_state,
+    start_times,
 )
 from partitioner.methods.placers.timing import as_run
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
+
+OFF = -1
 
 
 def critical_path(tasks: Tasks, rank: Floats) -> Ints:
@@ -155,15 +161,116 @@ def dpos(
     Found or None
         None if some task fits nowhere when its turn comes, or the cutoff was reached.
     """
+    state = dpos_schedule(tasks, reserve, path, cutoff, tail)
+    return None if state is None else found(state)
+
+
+def dpos_schedule(
+    tasks: Tasks,
+    reserve: bool = True,
+    path: Ints | None = None,
+    cutoff: float = np.inf,
+    tail: Floats | None = None,
+) -> PartialSchedule | None:
+    """Return the schedule of :func:`dpos`, or None."""
     rank = largest_rank(tasks)
     # No consumer's rank is above its producer's, and tasks are numbered in a topological order.
-    order = descending(rank)
+    order = np.argsort(-rank, kind="stable")
     path = critical_path(tasks, rank) if path is None else path
-    place = np.full(tasks.n, OFF)
-    place[path] = np.arange(len(path))
-    arrays, state = arrays_of(tasks, reserve), new_state(tasks)
-    tail = np.zeros(tasks.n) if tail is None else tail
-    return found(state) if place_all(arrays, state, order, path, place, cutoff, tail) else None
+    critical = CriticalPath(
+        task=path,
+        place=np.full(tasks.n, OFF),
+        tail=np.zeros(tasks.n) if tail is None else tail,
+        bound=np.zeros(len(tasks.group_size), dtype=bool),
+        start=np.empty(len(tasks.limit)),
+    )
+    critical.place[path] = np.arange(len(path))
+    state = new_state(tasks)
+    return state if _place_all(arrays_of(tasks, reserve), state, order, critical, cutoff) else None
+
+
+class CriticalPath(NamedTuple):
+    """The critical path, and scratch space.
+
+    Parameters
+    ----------
+    task
+        The tasks of the path, in order.
+    place
+        Shape (n,): the place of each task on the path, or ``OFF``.
+    tail
+        Shape (n,): the least time from the end of each task to the end of all.
+    bound
+        Shape (groups,): False, but while a device is filled: whether a task of the group is on it.
+    start
+        Shape (D,): when a task could start.
+    """
+
+    task: Ints
+    place: Ints
+    tail: Floats
+    bound: Bools
+    start: Floats
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _place_all(
+    arrays: TaskArrays, state: PartialSchedule, order: Ints, critical: CriticalPath, cutoff: float
+) -> bool:
+    """Place all tasks; return False if some task fits nowhere, or the cutoff is reached."""
+    start, chosen = critical.start, NOWHERE
+    for v in order:
+        g, to = arrays.group[v], NOWHERE
+        if state.home[g] == NOWHERE and critical.place[v] != OFF:
+            free = chosen != NOWHERE and arrays.group_allowed[chosen, g]
+            if not free or arrays.group_size[g] > state.room[chosen]:
+                chosen = _critical_device(arrays, state, critical, critical.place[v])
+            to = chosen
+        else:
+            start_times(arrays, state, v, start)
+            best = np.inf
+            for d in range(len(start)):
+                if start[d] + arrays.time[d, v] < best:
+                    best, to = start[d] + arrays.time[d, v], d
+        if to == NOWHERE:
+            return False
+        book(arrays, state, v, to)
+        if state.finish[v] + critical.tail[v] >= cutoff:
+            return False
+    return True
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _critical_device(arrays: TaskArrays, state: PartialSchedule, critical: CriticalPath, first: int) -> int:
+    """Return the device on which the tasks that it can hold of the path take the least time on average.
+
+    It holds tasks from place `first` on, in order; those whose group is already on another device are left
+    out.
+    """
+    best, most, chosen = np.inf, 0, NOWHERE
+    path, bound = critical.task, critical.bound
+    for d in range(len(state.room)):
+        room, count, total, i = state.room[d], 0, 0.0, first
+        while i < len(path):
+            v = path[i]
+            g = arrays.group[v]
+            home = state.home[g]
+            if home in (NOWHERE, d):
+                need = 0.0 if arrays.reserve else arrays.size[v]
+                if home == NOWHERE and not bound[g]:
+                    if not arrays.group_allowed[d, g] or arrays.group_size[g] > room:
+                        break
+                    need = arrays.group_size[g] if arrays.reserve else arrays.size[v]
+                if need > room:
+                    break
+                bound[g] = True
+                room, count, total = room - need, count + 1, total + arrays.time[d, v]
+            i += 1
+        for j in range(first, i):
+            bound[arrays.group[path[j]]] = False
+        if count and (total / count < best or (total / count == best and count > most)):
+            best, most, chosen = total / count, count, d
+    return int(chosen)
 
 
 solve_dpos = as_method(place_dpos)

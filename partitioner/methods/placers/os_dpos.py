@@ -1,8 +1,6 @@
 """OS-DPOS, which splits operations along the critical path (FastT, Section 5.2, Algorithm 2).
 
-A trial of OS-DPOS in one compiled call: split a task; rank, order and place all tasks.
-
-Trials of the splits of one task, each only as far as it can be the best.
+A trial splits a task and places all tasks by DPOS, only as far as it can be the best.
 """
 
 from __future__ import annotations
@@ -10,45 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
-from partitioner.methods.placers.dpos import along, dpos, schedule_path
-from partitioner.methods.placers.dpos_block import (
-    OFF,
-    descending,
-    output_cost,
-    place_all,
-    rewritten,
-    roles,
-    spliced,
-)
-from partitioner.methods.placers.dpos_draft import CONCATENATE, SPLIT, WHOLE, Draft, Share, draft_of
+from partitioner.methods.placers.dpos import dpos, dpos_schedule, schedule_path
+from partitioner.methods.placers.dpos_draft import CONCATENATE, PART, SPLIT, WHOLE, Draft, Share, draft_of
 from partitioner.methods.placers.found import Found
-from partitioner.methods.placers.ranks import bottom, largest_times, largest_transfers
-from partitioner.methods.placers.task_arrays import TaskArrays, arrays_of, empty_state
+from partitioner.methods.placers.task_arrays import TaskArrays, arrays_of
 from partitioner.methods.placers.timing import makespan
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.tasks import Tasks
 
 
-@njit(cache=True, inner=True)
-def least_times(arrays: TaskArrays) -> Floats:
-    """Return the least time of each task, shape (n,)."""
-    least = np.empty(len(arrays.size))
-    for v in range(len(least)):
-        least[v] = arrays.time[0, v]
-        for d in range(1, len(arrays.time)):
-            least[v] = min(least[v], arrays.time[d, v])
-    return least
-
-
 @njit(cache=True, nogil=True)
-def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
-    """Return when each task ends at the earliest, shape (n,); `lines` as in :attr:`Tasks.links`."""
-    least: Floats = least_times(arrays)
+def heads(arrays: TaskArrays, role: Ints, lines: Floats, least: Floats) -> Floats:
+    """Return when each task ends at the earliest, shape (n,).
+
+    Parameters
+    ----------
+    arrays, role
+        The tasks, and the role of each.
+    lines
+        As in :attr:`Tasks.links`.
+    least
+        Shape (n,): the least time of each task.
+    """
     head = np.zeros(len(least))
     for v in range(len(head)):
         row = arrays.before[arrays.before_start[v] : arrays.before_start[v + 1]]
@@ -65,9 +52,8 @@ def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def tails(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
-    """Return the least time from the end of each task to the end of all, shape (n,)."""
-    least: Floats = least_times(arrays)
+def tails(arrays: TaskArrays, role: Ints, lines: Floats, least: Floats) -> Floats:
+    """Return the least time from the end of each task to the end of all, shape (n,); see :func:`heads`."""
     tail = np.zeros(len(least))
     for v in range(len(tail) - 1, -1, -1):
         begin, end = arrays.after_start[v], arrays.after_start[v + 1]
@@ -84,15 +70,12 @@ def tails(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
     return tail
 
 
-@njit(cache=True, nogil=True)
-def least_makespan(
-    arrays: TaskArrays, lines: Floats, head: Floats, tail: Floats, v: int, share: Share
-) -> float:
+def least_makespan(tasks: Tasks, lines: Floats, head: Floats, tail: Floats, v: int, share: Share) -> float:
     """Return a lower bound on the end of every schedule with task `v` split, by the paths through its parts.
 
     Parameters
     ----------
-    arrays
+    tasks
         The tasks before the split.
     lines
         As in :attr:`Tasks.links`.
@@ -101,23 +84,15 @@ def least_makespan(
     v, share
         The task and its split.
     """
-    split = part = join = np.inf
-    for d in range(len(share.time)):
-        split, part, join = (
-            min(split, share.time[d, 0]), min(part, share.time[d, 1]), min(join, share.time[d, 2])
-        )  # fmt: skip
-    if arrays.after_start[v] == arrays.after_start[v + 1]:
-        join = 0.0
-    end = 0.0
-    made = output_cost(arrays, v) / (share.parts if share.divides_output else 1)
-    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
-        read = arrays.cost[arrays.before_tensor[e]] / (share.parts if share.divides_input else 1)
-        through = spread(share.parts, part, (read, made), lines, len(arrays.time))
-        end = max(end, head[arrays.before[e]] + split + through)
-    return float(max(end, part) + join + tail[v])
+    split, part, join = share.time.min(axis=0).tolist()
+    end, made = 0.0, _output_cost(tasks, v, share)
+    for u, cost in zip(tasks.before.row(v).tolist(), _input_costs(tasks, v, share).tolist(), strict=True):
+        through = spread(share.parts, part, (cost, made), lines, len(tasks.limit))
+        end = max(end, float(head[u]) + split + through)
+    return max(end, part) + (join if len(tasks.after.row(v)) else 0.0) + float(tail[v])
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, nogil=True)
 def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, devices: int) -> float:
     """Return the least time from a split node to the concatenate node.
 
@@ -158,65 +133,90 @@ def split_task(draft: Draft, v: int, share: Share) -> Draft:
     sub-operation. These send parts of the output, or partial outputs, to the concatenate node, which makes
     the tensors that the task made. Without inputs there are no split nodes, without consumers there is no
     concatenate node. Each new task is a group of its own.
+
+    The new tensors come last: one from each split node, then one from each part if there is a concatenate
+    node.
     """
-    tasks, arrays = draft.tasks, arrays_of(draft.tasks)
-    block = roles(arrays, v, share.parts)
-    new = rewritten(arrays, v, share, block)
+    tasks = draft.tasks
+    inputs, joined = len(tasks.before.row(v)), min(1, len(tasks.after.row(v)))
+    role = np.repeat((SPLIT, PART, CONCATENATE), (inputs, share.parts, joined))
+    size = np.where(role == PART, share.size, 0.0)
+    made = np.full(share.parts * joined, _output_cost(tasks, v, share))
+    before, before_tensor = _producers(tasks, v, role)
+    after, after_tensor = _consumers(tasks, v, role)
     split = replace(
         tasks,
-        node=spliced(tasks.node, v, np.full(len(block), tasks.node[v])),
-        time=new.time,
-        size=new.size,
-        group=new.group,
-        before=Rows(new.before_start, new.before),
-        before_tensor=new.before_tensor,
-        after=Rows(new.after_start, new.after),
-        after_tensor=new.after_tensor,
-        cost=new.cost,
+        node=_spliced(tasks.node, v, np.full(len(role), tasks.node[v])),
+        time=np.ascontiguousarray(
+            np.hstack((tasks.time[:, :v], share.time[:, role - SPLIT], tasks.time[:, v + 1 :]))
+        ),
+        size=_spliced(tasks.size, v, size),
+        group=_spliced(tasks.group, v, len(tasks.group_size) + np.arange(len(role))),
+        before=before,
+        before_tensor=before_tensor,
+        after=after,
+        after_tensor=after_tensor,
+        cost=np.concatenate((tasks.cost, _input_costs(tasks, v, share), made)),
     )
-    number = np.arange(len(block)) - np.searchsorted(block, block)
-    return Draft(split, spliced(draft.role, v, block), spliced(draft.number, v, number))
+    number = np.arange(len(role)) - np.searchsorted(role, role)
+    return Draft(split, _spliced(draft.role, v, role), _spliced(draft.number, v, number))
 
 
-@njit(cache=True, nogil=True)
-def trial(
-    arrays: TaskArrays, block: Ints, role: Ints, limit: Floats, lines: Floats, v: int, share: Share,
-    cutoff: float,
-) -> float:  # fmt: skip
-    """Return DPOS's makespan with task `v` split; infinity if some task fits nowhere, or at the cutoff.
+def _spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
+    """Return the values with value `v` replaced by those of a block."""
+    return np.concatenate((values[:v], block, values[v + 1 :]))
 
-    Parameters
-    ----------
-    arrays, block, role
-        The tasks before the split, the roles of those that replace task `v`, and the role of each after it.
-    limit
-        Shape (D,): memory of the devices.
-    lines
-        Shape (k, 2): slopes and intercepts of the links.
-    v, share
-        The task and its split.
-    cutoff
-        See :func:`partitioner.methods.placers.dpos.dpos`.
-    """
-    split = rewritten(arrays, v, share, block)
-    transfer, along_edges = largest_transfers(split.cost, lines), np.empty(len(split.after_tensor))
-    for e in range(len(along_edges)):
-        along_edges[e] = transfer[split.after_tensor[e]]
-    rank = bottom(split.after_start, split.after, largest_times(split.time), along_edges)
-    order = descending(rank)
-    path = along(split.before_start, split.after_start, split.after, rank)
-    place = np.full(len(rank), OFF)
-    for i in range(len(path)):
-        place[path[i]] = i
-    tail = tails(split, role, lines)
-    tensors = len(split.cost) if split.contention else 0
-    state = empty_state(limit, len(rank), len(split.group_size), tensors)
-    if not place_all(split, state, order, path, place, cutoff, tail):
-        return np.inf
-    last = 0.0
-    for v in range(len(rank)):
-        last = max(last, state.finish[v])
-    return last
+
+def _input_costs(tasks: Tasks, v: int, share: Share) -> Floats:
+    """Return the cost of what each part reads of each tensor that task `v` reads."""
+    read = tasks.cost[tasks.before_tensor[tasks.before.start[v] : tasks.before.start[v + 1]]]
+    return np.asarray(read / (share.parts if share.divides_input else 1))
+
+
+def _output_cost(tasks: Tasks, v: int, share: Share) -> float:
+    """Return the cost of what each part makes of all tensors that task `v` makes."""
+    tensors = set(tasks.after_tensor[tasks.after.start[v] : tasks.after.start[v + 1]].tolist())
+    return float(sum(tasks.cost[sorted(tensors)].tolist())) / (share.parts if share.divides_output else 1)
+
+
+def _producers(tasks: Tasks, v: int, role: Ints) -> tuple[Rows, Ints]:
+    """Return the producers of the tasks once `v` is replaced by tasks of some roles, and their tensors."""
+    start, items, tensors = tasks.before.start, tasks.before.items, tasks.before_tensor
+    end, more, new = start[v + 1], len(role) - 1, len(tasks.cost)
+    split, part = np.flatnonzero(role == SPLIT), np.flatnonzero(role == PART)
+    joined = part if role[-1] == CONCATENATE else part[:0]
+    within = np.concatenate((np.tile(split, len(part)), joined))
+    item = np.concatenate(
+        (items[:end], v + within, np.where(items[end:] >= v, items[end:] + more, items[end:]))
+    )
+    tensor = np.concatenate((tensors[:end], new + within, tensors[end:]))
+    count = np.choose(role - SPLIT, (1, len(split), len(part)))
+    return Rows(_starts(_spliced(np.diff(start), v, count)), item), tensor
+
+
+def _consumers(tasks: Tasks, v: int, role: Ints) -> tuple[Rows, Ints]:
+    """Return the consumers of the tasks once `v` is replaced by tasks of some roles, and their tensors."""
+    start, items, tensors = tasks.after.start, tasks.after.items, tasks.after_tensor
+    begin, more, new = start[v], len(role) - 1, len(tasks.cost)
+    split, part = np.flatnonzero(role == SPLIT), np.flatnonzero(role == PART)
+    joined = part if role[-1] == CONCATENATE else part[:0]
+    # The split node of a tensor reads it in place of the task.
+    read = tasks.before_tensor[tasks.before.start[v] : tasks.before.start[v + 1]]
+    reading, by_tensor = np.flatnonzero(items[:begin] == v), np.argsort(read)
+    renumbered = items + more * (items >= v)
+    renumbered[reading] = v + by_tensor[np.searchsorted(read[by_tensor], tensors[reading])]
+    within = np.concatenate((np.tile(part, len(split)), np.full(len(joined), more)))
+    sent = np.concatenate((np.repeat(split, len(part)), joined))
+    item = np.concatenate((renumbered[:begin], v + within, renumbered[begin:]))
+    tensor = np.concatenate((tensors[:begin], new + sent, tensors[begin:]))
+    own = start[v + 1] - begin
+    count = np.choose(role - SPLIT, (len(part), len(joined) > 0, own))
+    return Rows(_starts(_spliced(np.diff(start), v, count)), item), tensor
+
+
+def _starts(count: Ints) -> Ints:
+    """Return where rows of some lengths begin and the last one ends."""
+    return np.concatenate(([0], np.cumsum(count))).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,14 +238,9 @@ class Trials:
     lines: Floats
 
     @cached_property
-    def arrays(self) -> TaskArrays:
-        """The tasks as the compiled loops read them."""
-        return arrays_of(self.draft.tasks, self.reserve)
-
-    @cached_property
     def around(self) -> tuple[Floats, Floats]:
         """Shape (n,) each: the earliest end of each task, and the least time from there to the end of all."""
-        given = self.arrays, self.draft.role, self.lines
+        given = _as_read(self.draft, self.lines)
         return heads(*given), tails(*given)
 
     def value(self, v: int, share: Share, cutoff: float) -> float:
@@ -255,16 +250,20 @@ class Trials:
         path through the parts is too long in every schedule, or too long once some of the tasks are placed.
         With contention tasks may run earlier than DPOS booked them, so all of them are placed first.
         """
-        tasks, arrays, lines = self.draft.tasks, self.arrays, self.lines
-        if least_makespan(arrays, lines, *self.around, v, share) >= cutoff:
+        if least_makespan(self.draft.tasks, self.lines, *self.around, v, share) >= cutoff:
             return np.inf
-        if not tasks.contention:
-            block = roles(arrays, v, share.parts)
-            role = spliced(self.draft.role, v, block)
-            return float(trial(arrays, block, role, tasks.limit, lines, v, share, cutoff))
-        split = split_task(self.draft, v, share).tasks
-        found = dpos(split, self.reserve)
-        return np.inf if found is None else makespan(split, found.device, found.order)
+        split = split_task(self.draft, v, share)
+        if split.tasks.contention:
+            found = dpos(split.tasks, self.reserve)
+            return np.inf if found is None else makespan(split.tasks, found.device, found.order)
+        tail = tails(*_as_read(split, self.lines))
+        state = dpos_schedule(split.tasks, self.reserve, None, cutoff, tail)
+        return np.inf if state is None else float(state.finish.max(initial=0.0))
+
+
+def _as_read(draft: Draft, lines: Floats) -> tuple[TaskArrays, Ints, Floats, Floats]:
+    """Return the arguments of :func:`heads` and :func:`tails`."""
+    return arrays_of(draft.tasks), draft.role, lines, draft.tasks.time.min(axis=0)
 
 
 SLACK = 1 + 1e-12  # for rounding, as times are added up in different orders

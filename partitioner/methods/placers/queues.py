@@ -1,6 +1,7 @@
-"""Queues of ready tasks for every device, by when they could start there.
+"""Placement in simulated time: whenever a device is idle it takes the ready task that it could start first.
 
-Binary heaps in the rows of arrays: entries are pairs of a key and an item, the smallest on top.
+Every device has two binary heaps of ready tasks, by when they could start there. They are rows of arrays:
+entries are pairs of a key and an item, the smallest on top.
 """
 
 from __future__ import annotations
@@ -29,86 +30,72 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
-
-@njit(cache=True, inline="always")
-def favourite_held(arrays: TaskArrays, state: PartialSchedule, child: int, d: int) -> bool:
-    """Whether the child, which is ready, fits on device `d` and could start on no other device earlier."""
-    if not fits(arrays, state, child, d):
-        return False
-    here = _start(arrays, state, child, d)
-    for other in range(len(state.room)):
-        if fits(arrays, state, child, other) and _start(arrays, state, child, other) < here:
-            return False
-    return True
-
-
-@njit(cache=True, inline="always")
-def offer_awake(
-    arrays: TaskArrays, state: PartialSchedule, queues: Queues, child: int, d: int, now: float
-) -> tuple[float, int]:
-    """Return the offer of the most urgent task if all devices could start it now, else of the child.
-
-    Returns
-    -------
-    tuple
-        When the task starts, and its place in the order. If neither task can start now, a later time at which
-        one might.
-    """
-    urgent, v = _most_urgent(arrays, state, queues, d, now)
-    if urgent <= now:
-        return _start(arrays, state, v, d), queues.place[v]
-    return min(urgent, _start(arrays, state, child, d)), queues.place[child]
-
-
-@njit(cache=True, inline="always")
-def _start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
-    """Return when a task could start on a device."""
-    return float(max(ready_time(arrays, state, v, d), state.end[d]))
-
-
-@njit(cache=True, inline="always")
-def _most_urgent(
-    arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int, now: float
-) -> tuple[float, int]:
-    """Return the ready task that fits on device `d` and could start first on every device, and that time.
-
-    Tasks that fit on a busy device are left out: they cannot be urgent before that device is idle.
-    """
-    first, chosen = np.inf, NOWHERE
-    crowded = _some_busy_takes_all(state, queues, now)
-    for i in range(queues.ready_count[0]):
-        v = queues.ready[i]
-        if (crowded and state.home[arrays.group[v]] == NOWHERE) or not fits(arrays, state, v, d):
-            continue
-        urgent = _urgent_time(arrays, state, v, now)
-        if urgent < first or (urgent == first < np.inf and queues.place[v] < queues.place[chosen]):
-            first, chosen = urgent, v
-    return first, chosen
-
-
-@njit(cache=True, inline="always")
-def _urgent_time(arrays: TaskArrays, state: PartialSchedule, v: int, now: float) -> float:
-    """Return when a task could start on every device that it fits on; infinity if one of them is busy."""
-    time = 0.0
-    for d in range(len(state.room)):
-        if fits(arrays, state, v, d):
-            if state.end[d] > now:
-                return np.inf
-            time = max(time, _start(arrays, state, v, d))
-    return time
-
-
-@njit(cache=True, inline="always")
-def _some_busy_takes_all(state: PartialSchedule, queues: Queues, now: float) -> bool:
-    """Whether there is a busy device on which every group fits that has no device yet."""
-    crowded = False
-    for d in range(len(state.room)):
-        crowded |= state.end[d] > now and queues.ample[d] < np.inf and queues.ample[d] <= state.room[d]
-    return crowded
-
-
 VISITS = 10_000_000  # between two readings of the clock, at most a fifth of a second
 EACH = 2500  # visits that a task counts for, in addition to one for each other ready task
+
+
+class Queues(NamedTuple):
+    """The simulated time, what the devices run, and their heaps of ready tasks.
+
+    The item of an entry is a task's place in an order that breaks ties. Row d has the tasks that could start
+    when the last one of device d ends, with key 0; row D + d those whose inputs arrive later, by the time of
+    arrival.
+
+    Without contention the time at which a task's inputs are on a device is fixed once its producers are
+    placed. With contention it can only grow while channels are used: a key is a lower bound, which is
+    corrected when the entry comes to the top. Entries of tasks that are placed, or no longer fit, are removed
+    only then.
+
+    Parameters
+    ----------
+    now
+        Shape (1,): the time; at infinity every task ends as soon as it is placed.
+    running, last
+        Shape (D,): the task that each device runs and the one that it ran last, or ``NOWHERE``.
+    favourite
+        Shape (n,): the favourite child of each task, or ``NOWHERE``.
+    task, place
+        Shape (n,): the tasks in the order, and the place of every task in it.
+    missing
+        Shape (n,): how many inputs of each task are still missing.
+    key, item, count
+        Shapes (2 D, n), (2 D, n), (2 D,): the heaps.
+    ready, ready_at, ready_count
+        Shapes (n,), (n,), (1,): all ready tasks in no order, the index of each in that list or ``NOWHERE``,
+        and their number.
+    ample
+        Shape (D,): memory left with which any group fits on the device; infinity if some group may not run
+        there.
+    offer, offered
+        Shape (D,): a lower bound, as time and place in the order, on the first start of a ready task.
+    exact
+        Shape (D,): whether that task can start at exactly that time. Starts only grow, so that an old offer
+        stays a bound.
+    held
+        Shape (D,): whether the offer is of a device that waits for a favourite child.
+    start
+        Shape (D,): scratch space.
+    """
+
+    now: Floats
+    running: Ints
+    last: Ints
+    favourite: Ints
+    task: Ints
+    place: Ints
+    missing: Ints
+    key: Floats
+    item: Ints
+    count: Ints
+    ready: Ints
+    ready_at: Ints
+    ready_count: Ints
+    ample: Floats
+    offer: Floats
+    offered: Ints
+    exact: Bools
+    held: Bools
+    start: Floats
 
 
 def place_by_events(
@@ -142,210 +129,41 @@ def place_by_events(
     OutOfTimeError
         If the run should end before all tasks are placed.
     """
+    return place_from(0.0, tasks, kahn_order(tasks), favourite, reserve, settings)
+
+
+def place_from(
+    now: float, tasks: Tasks, order: Ints, favourite: Ints, reserve: bool, settings: Settings
+) -> Found | None:
+    """Return :func:`place_by_events` with ties broken by an order, from a time on.
+
+    At infinity, time stands still: every task counts as ended once it is placed, all devices are idle, and of
+    all their offers the one with the earliest start is taken.
+    """
     arrays, state = arrays_of(tasks, reserve, insertion=False), new_state(tasks)
-    queues = new_queues(arrays, kahn_order(tasks))
-    running, last = np.full(len(tasks.limit), NOWHERE), np.full(len(tasks.limit), NOWHERE)
-    enqueue_sources(arrays, state, queues)
-    now = _run(arrays, state, queues, favourite, running, last, 0.0)
-    while now < np.inf:
+    queues = _queues(arrays, order, favourite, now)
+    entering = np.flatnonzero(queues.missing == 0)
+    while _run(arrays, state, queues, entering):
         if settings.expired:
             raise OutOfTimeError
-        now = _run(arrays, state, queues, favourite, running, last, now)
+        entering = entering[:0]
     return None if (state.device == NOWHERE).any() else found(state)
 
 
-@njit(cache=True, nogil=True)
-def _run(
-    arrays: TaskArrays,
-    state: PartialSchedule,
-    queues: Queues,
-    favourite: Ints,
-    running: Ints,
-    last: Ints,
-    now: float,
-) -> float:
-    """Simulate from `now` on for some steps; return the time to continue from, infinity at the end."""
-    visits = 0
-    while now < np.inf and visits < VISITS:
-        for d in range(len(running)):
-            if running[d] != NOWHERE and state.end[d] <= now:
-                last[d], running[d] = running[d], NOWHERE
-                enqueue_readers(arrays, state, queues, last[d])
-        started, following = _start_all(arrays, state, queues, favourite, running, last, now)
-        visits += (1 + started) * (EACH + queues.ready_count[0])
-        for d in range(len(running)):
-            if running[d] != NOWHERE:
-                following = min(following, state.end[d])
-        now = following
-    return now
-
-
-@njit(cache=True, inline="always")
-def _start_all(
-    arrays: TaskArrays,
-    state: PartialSchedule,
-    queues: Queues,
-    favourite: Ints,
-    running: Ints,
-    last: Ints,
-    now: float,
-) -> tuple[int, float]:
-    """Start the tasks that can start now; return their number, and when the next one could start."""
-    started = 0
-    idle = running == NOWHERE
-    while True:
-        _hold(arrays, state, queues, favourite, last, idle, now)
-        device = first_offer(arrays, state, queues, idle)
-        if device == NOWHERE:
-            return started, np.inf
-        if queues.offer[device] > now:
-            return started, queues.offer[device]
-        v = queues.task[queues.offered[device]]
-        book(arrays, state, v, device)
-        leave(queues, v)
-        running[device], idle[device] = v, False
-        started += 1
-
-
-@njit(cache=True, inline="always")
-def _hold(
-    arrays: TaskArrays,
-    state: PartialSchedule,
-    queues: Queues,
-    favourite: Ints,
-    last: Ints,
-    idle: Bools,
-    now: float,
-) -> None:
-    """Replace the offers of the idle devices that wait for a favourite child, see :func:`offer_awake`."""
-    for d in range(len(idle)):
-        if not idle[d] or last[d] == NOWHERE:
-            continue
-        child = favourite[last[d]]
-        if queues.held[d]:
-            queues.held[d], queues.exact[d] = False, False
-            queues.offer[d], queues.offered[d] = 0.0, 0
-        if child != NOWHERE and queues.ready_at[child] != NOWHERE and favourite_held(arrays, state, child, d):
-            queues.held[d], queues.exact[d] = True, True
-            queues.offer[d], queues.offered[d] = offer_awake(arrays, state, queues, child, d, now)
-
-
-@njit(cache=True, inline="always")
-def push(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_item: int) -> None:
-    """Add an entry to the heap in a row."""
-    i = count[row]
-    count[row] = i + 1
-    while i > 0:
-        up = (i - 1) >> 1
-        if key[row, up] < new_key or (key[row, up] == new_key and item[row, up] < new_item):
-            break
-        key[row, i], item[row, i] = key[row, up], item[row, up]
-        i = up
-    key[row, i], item[row, i] = new_key, new_item
-
-
-@njit(cache=True, inner=True)
-def pop(key: Floats, item: Ints, count: Ints, row: int) -> None:
-    """Remove the smallest entry of the heap in a row."""
-    last = count[row] - 1
-    count[row] = last
-    replace_top(key, item, count, row, key[row, last], item[row, last])
-
-
-@njit(cache=True, inner=True)
-def replace_top(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_item: int) -> None:
-    """Replace the smallest entry of the heap in a row."""
-    size, i = count[row], 0
-    while 2 * i + 1 < size:
-        down = 2 * i + 1
-        if down + 1 < size and (
-            key[row, down + 1] < key[row, down]
-            or (key[row, down + 1] == key[row, down] and item[row, down + 1] < item[row, down])
-        ):
-            down += 1
-        if new_key < key[row, down] or (new_key == key[row, down] and new_item < item[row, down]):
-            break
-        key[row, i], item[row, i] = key[row, down], item[row, down]
-        i = down
-    key[row, i], item[row, i] = new_key, new_item
-
-
-class Queues(NamedTuple):
-    """Two heaps of ready tasks for each device; an entry is a task's place in an order that breaks ties.
-
-    Without contention the time at which a task's inputs are on a device is fixed once its producers are
-    placed. With contention it can only grow while channels are used: a key is a lower bound, which is
-    corrected when the entry comes to the top. Entries of tasks that are placed, or no longer fit, are removed
-    only then.
-
-    Parameters
-    ----------
-    task, place
-        Shape (n,): the tasks in the order, and the place of every task in it.
-    missing
-        Shape (n,): how many inputs of each task are still missing.
-    due_key, due, due_count
-        Shapes (D, n), (D, n), (D,): heaps of tasks that could start when the last one of the device ends.
-    later_key, later, later_count
-        Likewise, heaps of the tasks whose inputs arrive later, by the time of arrival.
-    ready, ready_at, ready_count
-        Shapes (n,), (n,), (1,): all ready tasks in no order, the index of each in that list or ``NOWHERE``,
-        and their number.
-    ample
-        Shape (D,): memory left with which any group fits on the device; infinity if some group may not run
-        there.
-    offer, offered
-        Shape (D,): a lower bound, as time and place in the order, on the first start of a ready task.
-    exact
-        Shape (D,): whether that task can start at exactly that time. Starts only grow, so that an old offer
-        stays a bound.
-    held
-        Shape (D,): whether the offer is of a device that waits for a favourite child.
-    start
-        Shape (D,): scratch space.
-    """
-
-    task: Ints
-    place: Ints
-    missing: Ints
-    due_key: Floats
-    due: Ints
-    due_count: Ints
-    later_key: Floats
-    later: Ints
-    later_count: Ints
-    ready: Ints
-    ready_at: Ints
-    ready_count: Ints
-    ample: Floats
-    offer: Floats
-    offered: Ints
-    exact: Bools
-    held: Bools
-    start: Floats
-
-
-def new_queues(arrays: TaskArrays, order: Ints) -> Queues:
-    """Return queues without ready tasks.
-
-    Parameters
-    ----------
-    arrays
-        The tasks.
-    order
-        Shape (n,): all tasks; of two that could start at the same time the earlier one is taken.
-    """
+def _queues(arrays: TaskArrays, order: Ints, favourite: Ints, now: float) -> Queues:
+    """Return queues without ready tasks, with the order that breaks ties."""
     devices, n = arrays.time.shape
     return Queues(
+        now=np.full(1, now),
+        running=np.full(devices, NOWHERE),
+        last=np.full(devices, NOWHERE),
+        favourite=favourite,
         task=order,
         place=np.argsort(order),
         missing=np.diff(arrays.before_start),
-        due_key=np.empty((devices, n)),
-        due=np.empty((devices, n), dtype=np.int64),
-        due_count=np.zeros(devices, dtype=np.int64),
-        later_key=np.empty((devices, n)),
-        later=np.empty((devices, n), dtype=np.int64),
-        later_count=np.zeros(devices, dtype=np.int64),
+        key=np.empty((2 * devices, n)),
+        item=np.empty((2 * devices, n), dtype=np.int64),
+        count=np.zeros(2 * devices, dtype=np.int64),
         ready=np.empty(n, dtype=np.int64),
         ready_at=np.full(n, NOWHERE),
         ready_count=np.zeros(1, dtype=np.int64),
@@ -358,8 +176,163 @@ def new_queues(arrays: TaskArrays, order: Ints) -> Queues:
     )
 
 
-@njit(cache=True, inner=True)
-def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) -> None:
+@njit(cache=True, nogil=True, _nrt=False)
+def _run(arrays: TaskArrays, state: PartialSchedule, queues: Queues, entering: Ints) -> bool:
+    """Simulate for some steps, in which the tasks `entering` become ready; return whether there are more."""
+    running, last, ready_at = queues.running, queues.last, queues.ready_at
+    visits, started, at_once = 0, 0, queues.now[0] == np.inf
+    for v in entering:
+        _enqueue(arrays, state, queues, v)
+    while visits < VISITS:
+        now = queues.now[0]
+        # The tasks that have ended make their readers ready.
+        for d in range(len(running)):
+            u = running[d]
+            if u == NOWHERE or state.end[d] > now:
+                continue
+            last[d], running[d] = u, NOWHERE
+            for e in range(arrays.after_start[u], arrays.after_start[u + 1]):
+                v = arrays.after[e]
+                queues.missing[v] -= 1
+                if queues.missing[v] == 0:
+                    _enqueue(arrays, state, queues, v)
+        # The idle devices start the tasks that can start now.
+        following, started = np.inf, 0
+        while not (at_once and started):
+            _hold(arrays, state, queues, now)
+            device = _first_offer(arrays, state, queues)
+            if device == NOWHERE:
+                break
+            if queues.offer[device] > now:
+                following = queues.offer[device]
+                break
+            v = queues.task[queues.offered[device]]
+            book(arrays, state, v, device)
+            running[device] = v
+            started += 1
+            # It leaves the list of ready tasks; other tasks may now start later.
+            queues.ready_count[0] -= 1
+            final = queues.ready[queues.ready_count[0]]
+            queues.ready[ready_at[v]], ready_at[final] = final, ready_at[v]
+            ready_at[v] = NOWHERE
+            queues.exact[:] = False
+        visits += (1 + started) * (EACH + queues.ready_count[0])
+        for d in range(len(running)):
+            if running[d] != NOWHERE:
+                following = min(following, state.end[d])
+        if following == np.inf:
+            return False
+        if not at_once:
+            queues.now[0] = following
+    return True
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _hold(arrays: TaskArrays, state: PartialSchedule, queues: Queues, now: float) -> None:
+    """Replace the offers of the idle devices that wait for a favourite child.
+
+    A device waits if the child is ready and could start on no other device earlier. It offers the most urgent
+    task if all devices could start that one now, else the child, at the time when either of them could start.
+    """
+    for d in range(len(queues.running)):
+        if queues.running[d] != NOWHERE or queues.last[d] == NOWHERE:
+            continue
+        if queues.held[d]:
+            queues.held[d], queues.exact[d] = False, False
+            queues.offer[d], queues.offered[d] = 0.0, 0
+        child = queues.favourite[queues.last[d]]
+        if child == NOWHERE or queues.ready_at[child] == NOWHERE:
+            continue
+        here = _start(arrays, state, child, d)
+        waits = here < np.inf
+        for other in range(len(state.room)):
+            waits = waits and not _start(arrays, state, child, other) < here
+        if waits:
+            urgent, v = _most_urgent(arrays, state, queues, d, now)
+            if urgent <= now:
+                queues.offer[d], queues.offered[d] = _start(arrays, state, v, d), queues.place[v]
+            else:
+                queues.offer[d], queues.offered[d] = min(urgent, here), queues.place[child]
+            queues.held[d], queues.exact[d] = True, True
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _most_urgent(
+    arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int, now: float
+) -> tuple[float, int]:
+    """Return when a ready task that fits on device `d` could start on all that it fits on, and that task.
+
+    Tasks that fit on a busy device are left out: they cannot be urgent before that device is idle.
+    """
+    crowded = False  # whether all groups without a device fit on some busy one
+    for e in range(len(state.room)):
+        crowded |= state.end[e] > now and queues.ample[e] < np.inf and queues.ample[e] <= state.room[e]
+    first, chosen = np.inf, NOWHERE
+    for i in range(queues.ready_count[0]):
+        v = queues.ready[i]
+        if (crowded and state.home[arrays.group[v]] == NOWHERE) or not fits(arrays, state, v, d):
+            continue
+        urgent = 0.0
+        for e in range(len(state.room)):
+            if fits(arrays, state, v, e):
+                busy = state.end[e] > now
+                urgent = np.inf if busy else max(urgent, _start(arrays, state, v, e))
+                if busy:
+                    break
+        if urgent < first or (urgent == first < np.inf and queues.place[v] < queues.place[chosen]):
+            first, chosen = urgent, v
+    return first, chosen
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
+    """Return when a task could start after the last one of a device; infinity if it does not fit there."""
+    if not fits(arrays, state, v, d):
+        return np.inf
+    return float(max(ready_time(arrays, state, v, d), state.end[d]))
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues) -> int:
+    """Return the idle device that could start a ready task first, ``NOWHERE`` if none can.
+
+    Among equals that is the device with the first task in the order, then the lowest one. The offer of that
+    device is exact.
+    """
+    while True:
+        first, chosen, device = np.inf, len(queues.task), NOWHERE
+        for d in range(len(queues.running)):
+            time, place = queues.offer[d], queues.offered[d]
+            idle = queues.running[d] == NOWHERE
+            if idle and (time < first or (time == first < np.inf and place < chosen)):
+                first, chosen, device = time, place, d
+        if device == NOWHERE or queues.exact[device]:
+            return int(device)
+        queues.offer[device], queues.offered[device] = _earliest(arrays, state, queues, device)
+        queues.exact[device] = True
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int) -> tuple[float, int]:
+    """Return when a ready task could first start on device `d`, or infinity, and its place in the order."""
+    key, item, count, end = queues.key, queues.item, queues.count, state.end[d]
+    later = len(queues.running) + d
+    while count[d] or count[later]:
+        due = count[d] and not (count[later] and key[later, 0] <= end)
+        row = d if due else later
+        bound, place = max(key[row, 0], end), item[row, 0]
+        start = np.inf
+        if state.device[queues.task[place]] == NOWHERE:
+            start = _start(arrays, state, queues.task[place], d)
+            if start <= bound and (due or key[row, 0] > end):
+                return bound, place
+        _pop(queues, row)
+        _put(queues, d, place, end, start)
+    return np.inf, len(queues.task)
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) -> None:
     """Enter task `v`, which is ready now, in the queues of all devices."""
     queues.ready_at[v] = queues.ready_count[0]
     queues.ready[queues.ready_count[0]] = v
@@ -373,99 +346,40 @@ def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) 
             queues.offer[d], queues.offered[d] = start, place
 
 
-@njit(cache=True, inner=True)
-def leave(queues: Queues, v: int) -> None:
-    """Remove task `v`, which has been placed, from the ready tasks; other tasks may now start later."""
-    last = queues.ready[queues.ready_count[0] - 1]
-    queues.ready[queues.ready_at[v]] = last
-    queues.ready_at[last] = queues.ready_at[v]
-    queues.ready_at[v] = NOWHERE
-    queues.ready_count[0] -= 1
-    queues.exact[:] = False
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _put(queues: Queues, d: int, place: int, end: float, start: float) -> None:
+    """Add a task to the heap of device `d` that its start belongs to; to none if that is infinite."""
+    if start == np.inf:
+        return
+    row = d if start <= end else len(queues.running) + d
+    bound = 0.0 if start <= end else start
+    key, item, i = queues.key[row], queues.item[row], queues.count[row]
+    queues.count[row] += 1
+    while i > 0:
+        up = (i - 1) >> 1
+        if key[up] < bound or (key[up] == bound and item[up] < place):
+            break
+        key[i], item[i] = key[up], item[up]
+        i = up
+    key[i], item[i] = bound, place
 
 
-@njit(cache=True, nogil=True)
-def enqueue_sources(arrays: TaskArrays, state: PartialSchedule, queues: Queues) -> None:
-    """Enter all tasks without inputs."""
-    for v in range(len(queues.task)):
-        if queues.missing[v] == 0:
-            enqueue(arrays, state, queues, v)
-
-
-@njit(cache=True, inner=True)
-def enqueue_readers(arrays: TaskArrays, state: PartialSchedule, queues: Queues, u: int) -> None:
-    """Enter the tasks whose inputs are complete with the outputs of task `u`."""
-    for e in range(arrays.after_start[u], arrays.after_start[u + 1]):
-        v = arrays.after[e]
-        queues.missing[v] -= 1
-        if queues.missing[v] == 0:
-            enqueue(arrays, state, queues, v)
-
-
-@njit(cache=True, inner=True)
-def first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues, idle: Bools) -> int:
-    """Return the idle device that could start a ready task first, ``NOWHERE`` if none can.
-
-    Among equals that is the device with the first task in the order, then the lowest one. The offer of that
-    device is exact.
-    """
-    while True:
-        first, chosen, device = np.inf, len(queues.task), NOWHERE
-        for d in range(len(idle)):
-            time, place = queues.offer[d], queues.offered[d]
-            if idle[d] and (time < first or (time == first < np.inf and place < chosen)):
-                first, chosen, device = time, place, d
-        if device == NOWHERE or queues.exact[device]:
-            return device
-        queues.offer[device], queues.offered[device] = earliest(arrays, state, queues, device)
-        queues.exact[device] = True
-
-
-@njit(cache=True, inline="always")
-def earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int) -> tuple[float, int]:
-    """Return when a ready task could first start on device `d`, or infinity, and its place in the order."""
-    end = state.end[d]
-    while queues.later_count[d] and queues.later_key[d, 0] <= end:
-        place = queues.later[d, 0]
-        pop(queues.later_key, queues.later, queues.later_count, d)
-        if state.device[queues.task[place]] == NOWHERE:
-            _put(queues, d, place, end, _ready(arrays, state, queues, place, d))
-    while queues.due_count[d]:
-        place = queues.due[d, 0]
-        if state.device[queues.task[place]] != NOWHERE:
-            pop(queues.due_key, queues.due, queues.due_count, d)
-            continue
-        ready = _ready(arrays, state, queues, place, d)
-        if ready <= end:
-            return end, place
-        pop(queues.due_key, queues.due, queues.due_count, d)
-        _put(queues, d, place, end, ready)
-    while queues.later_count[d]:
-        key, place = queues.later_key[d, 0], queues.later[d, 0]
-        if state.device[queues.task[place]] != NOWHERE:
-            pop(queues.later_key, queues.later, queues.later_count, d)
-            continue
-        ready = _ready(arrays, state, queues, place, d)
-        if ready <= key:
-            return key, place
-        if ready < np.inf:
-            replace_top(queues.later_key, queues.later, queues.later_count, d, ready, place)
-        else:
-            pop(queues.later_key, queues.later, queues.later_count, d)
-    return np.inf, len(queues.task)
-
-
-@njit(cache=True, inline="always")
-def _ready(arrays: TaskArrays, state: PartialSchedule, queues: Queues, place: int, d: int) -> float:
-    """Return when the inputs of an unplaced task are on device `d`; infinity if the task does not fit."""
-    v = queues.task[place]
-    return float(ready_time(arrays, state, v, d)) if fits(arrays, state, v, d) else np.inf
-
-
-@njit(cache=True, inner=True)
-def _put(queues: Queues, d: int, place: int, end: float, ready: float) -> None:
-    """Add a task to the heap of device `d` that its ready time belongs to; to none if that is infinite."""
-    if ready <= end:
-        push(queues.due_key, queues.due, queues.due_count, d, 0.0, place)
-    elif ready < np.inf:
-        push(queues.later_key, queues.later, queues.later_count, d, ready, place)
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def _pop(queues: Queues, row: int) -> None:
+    """Remove the smallest entry of the heap in a row."""
+    size, i = queues.count[row] - 1, 0
+    queues.count[row] = size
+    key, item = queues.key[row], queues.item[row]
+    bound, place = key[size], item[size]  # takes the free place on top, and sinks
+    while 2 * i + 1 < size:
+        down = 2 * i + 1
+        other = down + 1
+        if other < size and (
+            key[other] < key[down] or (key[other] == key[down] and item[other] < item[down])
+        ):
+            down = other
+        if bound < key[down] or (bound == key[down] and place < item[down]):
+            break
+        key[i], item[i] = key[down], item[down]
+        i = down
+    key[i], item[i] = bound, place

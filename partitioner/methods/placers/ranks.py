@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.placers.windows import along_lines
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
@@ -50,7 +51,7 @@ def bottom_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
         Shape (T,): of each tensor.
     """
     along = transfer[tasks.after_tensor]
-    level: Floats = bottom(tasks.after.start, tasks.after.items, time, along)
+    level: Floats = _bottom(tasks.after.start, tasks.after.items, time, along)
     return level
 
 
@@ -69,8 +70,7 @@ def mean_time(tasks: Tasks) -> Floats:
 
 def largest_time(tasks: Tasks) -> Floats:
     """Return the largest time of each task over the devices that may run it, shape (n,)."""
-    longest: Floats = largest_times(tasks.time)
-    return longest
+    return np.asarray(np.where(np.isfinite(tasks.time), tasks.time, 0.0).max(axis=0))
 
 
 def mean_transfer(tasks: Tasks) -> Floats:
@@ -84,8 +84,7 @@ def mean_transfer(tasks: Tasks) -> Floats:
 
 def largest_transfer(tasks: Tasks) -> Floats:
     """Return the largest transfer time of each tensor over all pairs of different devices, shape (T,)."""
-    longest: Floats = largest_transfers(tasks.cost, tasks.links[0])
-    return longest
+    return np.asarray(along_lines(tasks.links[0], tasks.cost).max(axis=0, initial=0.0))
 
 
 def ordered(tasks: Tasks, priority: Floats) -> Ints:
@@ -117,28 +116,7 @@ def ordered(tasks: Tasks, priority: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def largest_times(time: Floats) -> Floats:
-    """Return the largest finite time of each task, shape (n,); `time` has shape (D, n)."""
-    longest = np.zeros(time.shape[1])
-    for d in range(len(time)):
-        for v in range(len(longest)):
-            if longest[v] < time[d, v] < np.inf:
-                longest[v] = time[d, v]
-    return longest
-
-
-@njit(cache=True, nogil=True)
-def largest_transfers(cost: Floats, lines: Floats) -> Floats:
-    """Return the largest time of each tensor along links of slope and intercept, shape (T,); 0 without."""
-    longest = np.zeros(len(cost))
-    for k in range(len(lines)):
-        for t in range(len(cost)):
-            longest[t] = max(longest[t], lines[k, 0] * cost[t] + lines[k, 1])
-    return longest
-
-
-@njit(cache=True, nogil=True)
-def bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
+def _bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
     """Return :func:`bottom_level`; `along` is the transfer time of each edge to a consumer."""
     level = time.copy()
     for v in range(len(time) - 1, -1, -1):

@@ -32,17 +32,16 @@ from partitioner.methods.placers.task_arrays import (
     arrays_of,
     new_state,
 )
-from partitioner.methods.placers.timing import finish_times, makespan
+from partitioner.methods.placers.timing import finish_times, makespan, new_queues
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
 RUN, SWAP, SHIFT, ANY = 0, 1, 2, 3
 TRIES = 8  # attempts to find a group to exchange with
-ONE: int = np.int64(1)  # type: ignore[assignment] # see FIRST
 SETTLED: bool = np.bool_(False)  # type: ignore[assignment] # no group will leave the device
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, int]:
     """Make a random move.
 
@@ -59,70 +58,46 @@ def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, 
     if kind == SHIFT:
         source, target = _shift(arrays, walk, v, walk.path[at + 1] if walk.waits[at] else NOWHERE)
         return (NOWHERE if source == target else min(source, target)), 0, source, target
-    here, there = walk.device[v], _another(arrays, walk, v)
+    # The task's group moves to the device of a producer or consumer of the task, or to any other.
+    here, there = walk.device[v], np.int64(-1)
+    before, after = arrays.before_start[v], arrays.after_start[v]
+    inputs, outputs = arrays.before_start[v + 1] - before, arrays.after_start[v + 1] - after
+    if inputs + outputs and np.random.random() < 0.5:
+        e = np.random.randint(inputs + outputs)
+        there = walk.device[arrays.before[before + e] if e < inputs else arrays.after[after + e - inputs]]
+    else:
+        there = np.int64(np.random.randint(len(walk.end)))
     if there == here:
         return NOWHERE, 0, NOWHERE, NOWHERE
     first, count = _move(arrays, walk, arrays.group[v], there, FIRST, kind == SWAP)
-    if count and kind == SWAP:
-        first, count = _exchange(arrays, walk, v, here, there, first)
-    if count and kind == RUN:
-        first, count = _follow(arrays, walk, at, steps, here, there, first)
-    if count and _is_overfull(walk):
+    if count and kind == SWAP:  # a group comes back from there
+        for _ in range(TRIES + 1):
+            w = np.random.randint(len(walk.order))
+            if walk.device[w] == there and arrays.group[w] != arrays.group[v]:
+                other, count = _move(arrays, walk, arrays.group[w], here, count, SETTLED)
+                first = min(first, other)
+                break
+    if count and kind == RUN:  # so do the tasks on this device that come before it on the critical path
+        length = 1
+        while length < ROOM_FOR_MOVES and np.random.random() < 0.5:
+            length *= 2
+        for step in range(at + 1, min(at + length, steps)):
+            w = walk.path[step]
+            if count == ROOM_FOR_MOVES or walk.device[w] not in (here, there):
+                break
+            if walk.device[w] == here:
+                other, count = _move(arrays, walk, arrays.group[w], there, count, SETTLED)
+                first = min(first, other)
+    overfull = False
+    for d in range(len(walk.room)):
+        overfull |= walk.room[d] < 0.0
+    if count and overfull:
         take_back(arrays, walk, count, NOWHERE, NOWHERE)
         count = 0
     return (first if count else NOWHERE), count, NOWHERE, NOWHERE
 
 
-@njit(cache=True, inline="always")
-def _is_overfull(walk: Walk) -> bool:
-    """Whether the groups on some device take more than its memory."""
-    overfull = False
-    for d in range(len(walk.room)):
-        overfull |= walk.room[d] < 0.0
-    return overfull
-
-
-@njit(cache=True, inline="always")
-def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, first: int) -> tuple[int, int]:
-    """Move a group back from the new device of `v`; return the first place changed and the group count."""
-    for _ in range(TRIES + 1):
-        w = np.random.randint(len(walk.order))
-        if walk.device[w] == there and arrays.group[w] != arrays.group[v]:
-            other, count = _move(arrays, walk, arrays.group[w], here, ONE, SETTLED)
-            return min(first, other), count
-    return first, 1
-
-
-@njit(cache=True, inline="always")
-def _follow(
-    arrays: TaskArrays, walk: Walk, at: int, steps: int, here: int, there: int, first: int
-) -> tuple[int, int]:
-    """Also move the tasks on device `here` that come before on the critical path; see :func:`_exchange`."""
-    count, length = ONE, 1
-    while length < ROOM_FOR_MOVES and np.random.random() < 0.5:
-        length *= 2
-    for step in range(at + 1, min(at + length, steps)):
-        w = walk.path[step]
-        if count == ROOM_FOR_MOVES or walk.device[w] not in (here, there):
-            break
-        if walk.device[w] == here:
-            other, count = _move(arrays, walk, arrays.group[w], there, count, SETTLED)
-            first = min(first, other)
-    return first, count
-
-
-@njit(cache=True, inline="always")
-def _another(arrays: TaskArrays, walk: Walk, v: int) -> int:
-    """Return a random device for a task: that of a producer or consumer, or any."""
-    before, after = arrays.before_start[v], arrays.after_start[v]
-    inputs, outputs = arrays.before_start[v + 1] - before, arrays.after_start[v + 1] - after
-    if inputs + outputs and np.random.random() < 0.5:
-        e = np.random.randint(inputs + outputs)
-        return int(walk.device[arrays.before[before + e] if e < inputs else arrays.after[after + e - inputs]])
-    return int(np.random.randint(len(walk.end)))
-
-
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def _move(
     arrays: TaskArrays,
     walk: Walk,
@@ -149,7 +124,7 @@ def _move(
     return first, count + 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
     """Exchange task `v` with the task `u` that it waits for on its device, or shift it in the order.
 
@@ -169,7 +144,7 @@ def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
     return source, target
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
     """Return the first and the last place in the order between the producers and consumers of a task."""
     low, high = 0, len(walk.order) - 1
@@ -180,7 +155,7 @@ def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
     return low, high
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _rotate(walk: Walk, source: int, target: int) -> None:
     """Move the task at place `source` of the order to place `target`."""
     v = walk.order[source]
@@ -192,7 +167,7 @@ def _rotate(walk: Walk, source: int, target: int) -> None:
     walk.place[v] = target
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def take_back(
     arrays: TaskArrays,
     walk: Walk,
@@ -215,7 +190,7 @@ def take_back(
 ROUNDING = 1 + 1e-12
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def anneal(
     arrays: TaskArrays,
     state: PartialSchedule,
@@ -404,6 +379,7 @@ def _walk(tasks: Tasks, found: Found) -> Walk:
         room=np.empty(count),
         path=np.empty(n, dtype=np.int64),
         waits=np.empty(n, dtype=bool),
+        queues=new_queues(n, count),
         moved=np.empty(ROOM_FOR_MOVES, dtype=np.int64),
         origin=np.empty(ROOM_FOR_MOVES, dtype=np.int64),
         members_start=np.concatenate(([0], np.cumsum(np.bincount(tasks.group)))).astype(np.int64),

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.placers.task_arrays import NOWHERE, PartialSchedule, TaskArrays
-from partitioner.methods.placers.timing import run_eagerly
+from partitioner.methods.placers.timing import DeviceQueues, run_eagerly
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.workload.graph import Bools
 
@@ -31,6 +31,8 @@ class Walk(NamedTuple):
     path, waits
         Shape (n,): the critical path from its end backwards, and whether each of its tasks waits for the
         previous task of its device (else for an input).
+    queues
+        The queues of the devices, for the timing with contention.
     moved, origin
         Shape (ROOM_FOR_MOVES,): the groups that the move has moved, and the device where each was.
     members_start, members
@@ -48,6 +50,7 @@ class Walk(NamedTuple):
     room: Floats
     path: Ints
     waits: Bools
+    queues: DeviceQueues
     moved: Ints
     origin: Ints
     members_start: Ints
@@ -55,21 +58,33 @@ class Walk(NamedTuple):
     tail: Floats
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def time_from(
     arrays: TaskArrays, state: PartialSchedule, walk: Walk, first: int, most: float
 ) -> tuple[float, int]:
     """Write the new times; return the makespan, or infinity if it exceeds `most`, and the place reached.
 
-    `state` is used with contention alone. Without, only the times from place `first` on are computed, and
-    only until the makespan is known to exceed `most`.
+    `state` is used with contention alone, and then all times are computed. Without, only those from place
+    `first` on are, and only until the makespan is known to exceed `most`.
     """
-    n = len(walk.order)
+    n, last = len(walk.order), 0.0
     if arrays.contention:
-        _time_eagerly(arrays, state, walk)
-        return _latest(walk.trial), n
+        following, head = walk.queues.following, walk.queues.head
+        head[:] = NOWHERE
+        for i in range(n - 1, -1, -1):
+            v = walk.order[i]
+            following[v] = head[walk.device[v]]
+            head[walk.device[v]] = v
+        overwrite(state.device, walk.device)
+        state.end[:] = 0.0
+        state.channel[:] = 0.0
+        state.arrival[:] = np.inf
+        run_eagerly(arrays, state, walk.order, walk.queues)
+        for v in range(n):
+            walk.trial[v] = state.finish[v]
+            last = max(last, state.finish[v])
+        return last, n
     walk.end[:] = 0.0
-    last = 0.0
     for i in range(first):
         v = walk.order[i]
         walk.end[walk.device[v]] = walk.trial[v]
@@ -88,16 +103,7 @@ def time_from(
     return last, n
 
 
-@njit(cache=True, inline="always")
-def _latest(times: Floats) -> float:
-    """Return the largest of some times."""
-    latest = times[0]
-    for time in times:
-        latest = max(latest, time)
-    return float(latest)
-
-
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: int) -> float:
     """Return when the input along edge `e` is on device `d`."""
     u = arrays.before[e]
@@ -111,37 +117,24 @@ def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: 
     return float(walk.trial[u] + length)
 
 
-@njit(cache=True, inline="always")
-def _time_eagerly(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> None:
-    """Compute all times again, with contention."""
-    n = len(walk.order)
-    following, head = np.full(n, NOWHERE), np.full(len(walk.end), NOWHERE)
-    for i in range(n - 1, -1, -1):
-        v = walk.order[i]
-        following[v] = head[walk.device[v]]
-        head[walk.device[v]] = v
-    overwrite(state.device, walk.device)
-    state.end[:] = 0.0
-    state.channel[:] = 0.0
-    state.arrival[:] = np.inf
-    run_eagerly(arrays, state, walk.order, following, head)
-    overwrite(walk.trial, state.finish)
-
-
 def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
     """Order the tasks by their starts, made monotone so that no task comes before one that it waits for.
 
     Tasks that start at the same time keep their order.
     """
-    walk.order[:] = walk.order[np.argsort(_starts_in_order(arrays, walk), kind="stable")]
+    start, in_order = np.empty_like(walk.finish), np.empty_like(walk.finish)
+    _list_starts(arrays, walk, start, in_order)
+    walk.order[:] = walk.order[np.argsort(in_order, kind="stable")]
     walk.place[walk.order] = np.arange(len(walk.order))
 
 
-@njit(cache=True, nogil=True)
-def _starts_in_order(arrays: TaskArrays, walk: Walk) -> Floats:
-    """Return the start of the task at each place of the order, at least those of all that it waits for."""
+@njit(cache=True, nogil=True, _nrt=False)
+def _list_starts(arrays: TaskArrays, walk: Walk, start: Floats, in_order: Floats) -> None:
+    """Write the start of the task at each place of the order, at least those of all that it waits for.
+
+    `start`, shape (n,), is scratch space.
+    """
     n = len(walk.order)
-    start, in_order = np.empty(n), np.empty(n)
     walk.end[:] = 0.0
     for i in range(n):
         v = walk.order[i]
@@ -150,14 +143,13 @@ def _starts_in_order(arrays: TaskArrays, walk: Walk) -> Floats:
         for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
             start[v] = max(start[v], start[arrays.before[e]])
         walk.end[d] = in_order[i] = start[v]
-    return in_order
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def trace(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> int:
     """Write the critical path, from the task that ends last backwards, and return its length."""
-    previous = np.full(len(walk.order), NOWHERE)
-    latest = np.full(len(walk.end), NOWHERE)
+    previous, latest = walk.queues.following, walk.queues.head  # as scratch space
+    latest[:] = NOWHERE
     v = walk.order[0]
     for u in walk.order:
         previous[u] = latest[walk.device[u]]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import first_at_least, njit
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
@@ -105,31 +105,24 @@ def arrays_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> Tas
 
 def new_state(tasks: Tasks) -> PartialSchedule:
     """Return a schedule in which nothing is placed."""
+    devices, n = tasks.time.shape
     tensors = len(tasks.cost) if tasks.contention else 0
-    state: PartialSchedule = empty_state(tasks.limit, tasks.n, len(tasks.group_size), tensors)
-    return state
-
-
-@njit(cache=True, nogil=True)
-def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> PartialSchedule:
-    """Return an empty schedule of `n` tasks in `groups` groups; `tensors` is 0 without contention."""
-    d = len(limit)
     return PartialSchedule(
-        np.full(n, NOWHERE),
-        np.zeros(n),
-        np.zeros(n),
-        limit.copy(),
-        np.full(groups, NOWHERE),
-        np.zeros(d),
-        np.empty((d, n + 1)),
-        np.empty((d, n + 1)),
-        np.zeros(d, dtype=np.int64),
-        np.full((tensors, d), np.inf),
-        np.zeros(d),
+        device=np.full(n, NOWHERE),
+        start=np.zeros(n),
+        finish=np.zeros(n),
+        room=tasks.limit.copy(),
+        home=np.full(len(tasks.group_size), NOWHERE),
+        end=np.zeros(devices),
+        idle_from=np.empty((devices, n + 1)),
+        idle_to=np.empty((devices, n + 1)),
+        idle_count=np.zeros(devices, dtype=np.int64),
+        arrival=np.full((tensors, devices), np.inf),
+        channel=np.zeros(devices),
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def fits(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> bool:
     """Whether task `v` may go to device `d`, by its group, the memory that is left, and the kind."""
     g = arrays.group[v]
@@ -138,7 +131,7 @@ def fits(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> bool:
     return bool(state.home[g] == d and (arrays.reserve or arrays.size[v] <= state.room[d]))
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> float:
     """Return when the tensor that task `u` makes is on device `d`, if it is sent as soon as possible.
 
@@ -157,7 +150,7 @@ def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: 
     return float(max(sent, state.channel[d]) + length)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
     """Return when all inputs of task `v` are on device `d`, each transfer as if it were the only one."""
     ready = 0.0
@@ -166,63 +159,41 @@ def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> fl
     return ready
 
 
-@njit(cache=True, nogil=True)
-def earliest_start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
-    """Return when task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
-    ready, end = ready_time(arrays, state, v, d), state.end[d]
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def first_slot(arrays: TaskArrays, state: PartialSchedule, d: int, ready: float, length: float) -> float:
+    """Return the start on device `d` in the first idle slot that is long enough, or after its last task."""
+    end = state.end[d]
     count = state.idle_count[d] if arrays.insertion and ready < end else 0
-    return float(first_slot(state.idle_from, state.idle_to, d, count, ready, arrays.time[d, v], end))
+    if count and ready <= state.idle_to[d, count - 1]:
+        for i in range(first_at_least(state.idle_to[d], 0, count, ready), count):
+            begin = max(ready, state.idle_from[d, i])
+            if begin + length <= state.idle_to[d, i]:
+                return float(begin)
+    return float(max(ready, end))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True, _nrt=False)
 def start_times(arrays: TaskArrays, state: PartialSchedule, v: int, start: Floats) -> None:
-    """Write :func:`earliest_start` on every device, infinity where the task does not fit, to `start`, (D,).
-
-    This is much faster than one call for each device, because a call that is given all arrays takes long.
-    """
+    """Write when task `v` could start on each device, infinity where it does not fit, to `start`, (D,)."""
     for d in range(len(start)):
-        start[d] = ready_time(arrays, state, v, d)
-    g = arrays.group[v]
-    home, whole = state.home[g], arrays.group_size[g]
-    needs = 0.0 if arrays.reserve else arrays.size[v]
+        start[d] = 0.0
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        u, tensor = arrays.before[e], arrays.before_tensor[e]
+        source, made, cost = state.device[u], state.finish[u], arrays.cost[tensor]
+        for d in range(len(start)):
+            if arrays.contention:
+                arrival = arrives(arrays, state, u, tensor, d)
+            else:  # a transfer to the device itself takes no time
+                arrival = made + (arrays.slope[source, d] * cost + arrays.intercept[source, d])
+            start[d] = max(start[d], arrival)
     for d in range(len(start)):
-        room, ready, end = state.room[d], start[d], state.end[d]
-        if (home == d and needs <= room) or (
-            home == NOWHERE and whole <= room and arrays.group_allowed[d, g]
-        ):
-            count = state.idle_count[d] if arrays.insertion and ready < end else 0
-            length = arrays.time[d, v]
-            start[d] = first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
+        if fits(arrays, state, v, d):
+            start[d] = first_slot(arrays, state, d, start[d], arrays.time[d, v])
         else:
             start[d] = np.inf
 
 
-@njit(cache=True, inner=True)
-def _passed(times: Floats, count: int, limit: float, also_at: bool) -> int:
-    """Return how many of the first `count` rising times are before a limit, or also at it."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) >> 1
-        if times[middle] < limit or (also_at and times[middle] == limit):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, inner=True)
-def first_slot(
-    idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
-) -> float:
-    """Return the start in the first of `count` idle slots that is long enough, or at the end."""
-    for i in range(_passed(idle_to[d], count, ready, False), count):
-        begin = max(ready, idle_from[d, i])
-        if begin + length <= idle_to[d, i]:
-            return float(begin)
-    return float(max(ready, end))
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True, _nrt=False)
 def book(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> None:
     """Place task `v` on device `d` and start it as early as it can; with contention send its inputs."""
     g = arrays.group[v]
@@ -232,58 +203,45 @@ def book(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> None:
             state.room[d] -= arrays.group_size[g]
     if not arrays.reserve:
         state.room[d] -= arrays.size[v]
-    if arrays.contention:
-        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
-            send(arrays, state, arrays.before[e], arrays.before_tensor[e], d)
-    begin = earliest_start(arrays, state, v, d)
+    ready = 0.0
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        u, tensor = arrays.before[e], arrays.before_tensor[e]
+        source = state.device[u]
+        arrival = arrives(arrays, state, u, tensor, d)
+        if arrays.contention and source != d and state.arrival[tensor, d] == np.inf:
+            length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
+            if length > 0.0:
+                state.channel[source] = max(state.finish[u], state.channel[source]) + length
+                state.channel[d] = arrival
+            state.arrival[tensor, d] = arrival
+        ready = max(ready, arrival)
+    begin = first_slot(arrays, state, d, ready, arrays.time[d, v])
     state.device[v], state.start[v], state.finish[v] = d, begin, begin + arrays.time[d, v]
-    slots = state.idle_from, state.idle_to, state.idle_count
+    occupy(state, d, begin, state.finish[v])
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def occupy(state: PartialSchedule, d: int, begin: float, end: float) -> None:
+    """Take the time from `begin` to `end`, also if they are equal, out of the idle time of device `d`."""
+    idle_from, idle_to, count = state.idle_from[d], state.idle_to[d], state.idle_count[d]
     if begin >= state.end[d]:
         if begin > state.end[d]:
-            add_slot(*slots, d, state.idle_count[d], state.end[d], begin)
-        state.end[d] = state.finish[v]
-    else:
-        fill_slot(*slots, d, begin, state.finish[v])
-
-
-@njit(cache=True, inline="always")
-def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> None:
-    """Send a tensor that task `u` made to device `d`, with contention, unless it is there or was sent."""
-    source = state.device[u]
-    if source == d or state.arrival[tensor, d] < np.inf:
+            idle_from[count], idle_to[count] = state.end[d], begin
+            state.idle_count[d] += 1
+        state.end[d] = end
         return
-    arrival = arrives(arrays, state, u, tensor, d)
-    length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
-    if length > 0.0:
-        state.channel[source] = max(state.finish[u], state.channel[source]) + length
-        state.channel[d] = arrival
-    state.arrival[tensor, d] = arrival
-
-
-@njit(cache=True, inner=True)
-def add_slot(
-    idle_from: Floats, idle_to: Floats, count: Ints, d: int, place: int, begin: float, end: float
-) -> None:
-    """Insert an idle slot of device `d` at `place` in its list; arrays as in :class:`PartialSchedule`."""
-    for i in range(count[d], place, -1):
-        idle_from[d, i], idle_to[d, i] = idle_from[d, i - 1], idle_to[d, i - 1]
-    idle_from[d, place], idle_to[d, place] = begin, end
-    count[d] += 1
-
-
-@njit(cache=True, inner=True)
-def fill_slot(idle_from: Floats, idle_to: Floats, count: Ints, d: int, begin: float, end: float) -> None:
-    """Remove the time from `begin` to `end` from its idle slot; if they are equal, the slot is cut in two."""
-    place = _passed(idle_from[d], count[d], begin, True) - 1
-    before, after = idle_from[d, place], idle_to[d, place]
-    if before < begin and end < after:
-        idle_to[d, place] = begin
-        add_slot(idle_from, idle_to, count, d, place + 1, end, after)
+    i = first_at_least(idle_to, 0, count, end)
+    before, after = idle_from[i], idle_to[i]
+    if before < begin and end < after:  # two slots are left of it
+        for j in range(count, i, -1):
+            idle_from[j], idle_to[j] = idle_from[j - 1], idle_to[j - 1]
+        idle_to[i], idle_from[i + 1] = begin, end
+        state.idle_count[d] += 1
     elif before < begin:
-        idle_to[d, place] = begin
+        idle_to[i] = begin
     elif end < after:
-        idle_from[d, place] = end
+        idle_from[i] = end
     else:
-        for i in range(place, count[d] - 1):
-            idle_from[d, i], idle_to[d, i] = idle_from[d, i + 1], idle_to[d, i + 1]
-        count[d] -= 1
+        for j in range(i, count - 1):
+            idle_from[j], idle_to[j] = idle_from[j + 1], idle_to[j + 1]
+        state.idle_count[d] -= 1

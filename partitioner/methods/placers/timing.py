@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from partitioner.base.compiled import njit
@@ -44,23 +46,55 @@ def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[TaskArrays, Partial
     arrays, state = arrays_of(tasks), new_state(tasks)
     state.device[:] = device
     if tasks.contention:
-        run_eagerly(arrays, state, order, *_queues(device, order, len(tasks.limit)))
+        run_eagerly(arrays, state, order, _filled_queues(device, order, len(tasks.limit)))
     else:
         _run(arrays, state, order)
     return arrays, state
 
 
-def _queues(device: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
-    """Return the next task on the device of each task, shape (n,), and the first of each device, (D,)."""
-    following, first = np.full(len(order), NOWHERE), np.full(count, NOWHERE)
+class DeviceQueues(NamedTuple):
+    """What each device runs, in order, and scratch space.
+
+    Parameters
+    ----------
+    following, head
+        Shapes (n,) and (D,): the next task on the device of each task, and the next one to run of each
+        device, or ``NOWHERE``.
+    position, missing
+        Shape (n,): the place of each task in the order, and how many producers are missing.
+    due
+        Shape (D,): when the task that each device runs ends.
+    """
+
+    following: Ints
+    head: Ints
+    position: Ints
+    missing: Ints
+    due: Floats
+
+
+def new_queues(n: int, count: int) -> DeviceQueues:
+    """Return the empty queues of `count` devices for `n` tasks."""
+    return DeviceQueues(
+        following=np.full(n, NOWHERE),
+        head=np.full(count, NOWHERE),
+        position=np.empty(n, dtype=np.int64),
+        missing=np.empty(n, dtype=np.int64),
+        due=np.empty(count),
+    )
+
+
+def _filled_queues(device: Ints, order: Ints, count: int) -> DeviceQueues:
+    """Return the queues of a placement."""
+    queues = new_queues(len(order), count)
     for d in range(count):
         mine = order[device[order] == d]
-        following[mine[:-1]] = mine[1:]
-        first[d : d + 1] = mine[:1] if len(mine) else NOWHERE
-    return following, first
+        queues.following[mine[:-1]] = mine[1:]
+        queues.head[d : d + 1] = mine[:1] if len(mine) else NOWHERE
+    return queues
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _run(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> None:
     """Time the tasks one after another in the given order, without contention."""
     for v in order:
@@ -72,8 +106,8 @@ def _run(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> None:
         state.finish[v] = state.end[d] = begin + arrays.time[d, v]
 
 
-@njit(cache=True, nogil=True)
-def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, following: Ints, head: Ints) -> None:
+@njit(cache=True, nogil=True, _nrt=False)
+def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, queues: DeviceQueues) -> None:
     """Time the tasks with contention, by the ends of tasks in order of time.
 
     Of tasks that end at the same time the first one in `order` counts first.
@@ -84,27 +118,31 @@ def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, followi
         The tasks, and a state in which all are placed, nothing was sent, and channels are free.
     order
         Shape (n,): all tasks in a topological order.
-    following, head
-        Shapes (n,) and (D,): the next task on the device of each task, and the next one to run of each
-        device; `head` is changed.
+    queues
+        The queues of the devices, which are changed.
     """
+    following, head, due = queues.following, queues.head, queues.due
+    position, missing = queues.position, queues.missing
     device, start, finish, end = state.device, state.start, state.finish, state.end
     arrival, channel, time = state.arrival, state.channel, arrays.time
     before_start, before, before_tensor = arrays.before_start, arrays.before, arrays.before_tensor
     after_start, after, after_tensor = arrays.after_start, arrays.after, arrays.after_tensor
     slope, intercept, cost = arrays.slope, arrays.intercept, arrays.cost
     n = len(order)
-    position, missing = np.empty(n, np.int64), np.empty(n, np.int64)
+    due[:] = np.inf
     for i in range(n):
         position[order[i]], missing[i] = i, before_start[i + 1] - before_start[i]
-    due = np.full(len(head), np.inf)
     for d in range(len(head)):
         v = head[d]
         if v != NOWHERE and missing[v] == 0:
             start[v], finish[v], missing[v] = 0.0, time[d, v], NOWHERE
             due[d] = finish[v]
     for _ in range(n):
-        d = _next(due, head, position)
+        d = 0  # the device whose task ends next; of several, that of the first task in the order
+        for other in range(1, len(due)):
+            tied = due[other] == due[d] and due[d] < np.inf
+            if due[other] < due[d] or (tied and position[head[other]] < position[head[d]]):
+                d = other
         u = head[d]
         end[d], head[d], due[d] = finish[u], following[u], np.inf
         for e in range(after_start[u], after_start[u + 1]):
@@ -127,14 +165,3 @@ def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, followi
                     begin = max(begin, finish[w] if device[w] == here else arrival[tensor, here])
                 start[v], finish[v], missing[v] = begin, begin + time[here, v], NOWHERE
                 due[here] = finish[v]
-
-
-@njit(cache=True, inline="always")
-def _next(due: Floats, head: Ints, position: Ints) -> int:
-    """Return the device whose task ends next; of several, that of the first task in the order."""
-    chosen = 0
-    for d in range(1, len(due)):
-        tied = due[d] == due[chosen] and due[d] < np.inf
-        if due[d] < due[chosen] or (tied and position[head[d]] < position[head[chosen]]):
-            chosen = d
-    return chosen

@@ -7,20 +7,10 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, InfeasibleError, evaluate, solve
 from partitioner.methods.placers.dpos import critical_path, dpos
-from partitioner.methods.placers.dpos_block import descending
 from partitioner.methods.placers.ranks import largest_rank
 from partitioner.methods.placers.timing import finish_times, makespan
 from tests.methods.placers.dpos_reference import PlainDpos
 from tests.methods.placers.dpos_workloads import as_tasks, random_tasks
-
-
-def test_as_a_stable_sort() -> None:
-    """Runs of all numbers and lengths, with many equal ranks."""
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        rank = rng.integers(0, int(rng.integers(1, 40)), int(rng.integers(0, 60))).astype(float)
-        rank = np.sort(rank)[::-1].copy() if seed % 5 == 0 else rank
-        assert descending(rank).tolist() == np.argsort(-rank, kind="stable").tolist()
 
 
 def example(memory: float = 2.0) -> tuple[Graph, Devices]:

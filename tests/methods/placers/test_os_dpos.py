@@ -1,4 +1,4 @@
-"""A compiled trial is DPOS on the tasks split; the bound that rules trials out is one."""
+"""A trial is DPOS on the tasks split; the bound that rules trials out is one."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_as_dpos_and_never_below_the_bound(first: int, count: int) -> None:
             split = split_task(draft, v, share)
             found = dpos(split.tasks, trials.reserve)
             value = np.inf if found is None else makespan(split.tasks, found.device, found.order)
-            least = least_makespan(trials.arrays, trials.lines, *trials.around, v, share)
+            least = least_makespan(draft.tasks, trials.lines, *trials.around, v, share)
             if found is not None:
                 assert trials.value(v, share, np.inf) == value
                 assert least <= value * (1 + 1e-12)
