@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import first_at_least, njit
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 
@@ -205,8 +205,9 @@ def _enumerate(rows, arrays, at, pause, max_ideals, max_covers):  # type: ignore
                 v = node[c]
                 if v > added[other]:
                     break
-                swapped = to[_find(node, start, parent[other], v)]
-                to[c] = to[_find(node, start, swapped, added[other])]
+                up = parent[other]
+                swapped = to[first_at_least(node, start[up], start[up + 1], v)]
+                to[c] = to[first_at_least(node, start[swapped], start[swapped + 1], added[other])]
         level, level_end = level_end, count
     at[0] = count
     return COMPLETE
@@ -275,19 +276,6 @@ def relocate(parent, added, row_start, item, count, place, start):  # type: igno
             new = parent[new]
         for i in range(row_start[v], row_start[v + 1]):
             count[item[i]] += change
-
-
-@njit(cache=True, inner=True)
-def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
-    """Return the position of the cover of `ideal` that adds `v`."""
-    low, high = start[ideal], start[ideal + 1] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if node[middle] < v:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def remaining_weights(lattice: Lattice, weight: Floats) -> Floats:

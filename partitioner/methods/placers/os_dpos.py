@@ -87,7 +87,7 @@ def least_makespan(tasks: Tasks, lines: Floats, head: Floats, tail: Floats, v: i
     split, part, join = share.time.min(axis=0).tolist()
     end, made = 0.0, _output_cost(tasks, v, share)
     for u, cost in zip(tasks.before.row(v).tolist(), _input_costs(tasks, v, share).tolist(), strict=True):
-        through = spread(share.parts, part, (cost, made), lines, len(tasks.limit))
+        through = float(spread(share.parts, part, (cost, made), lines, len(tasks.limit)))
         end = max(end, float(head[u]) + split + through)
     return max(end, part) + (join if len(tasks.after.row(v)) else 0.0) + float(tail[v])
 

@@ -58,8 +58,8 @@ class Queues(NamedTuple):
         Shape (n,): the tasks in the order, and the place of every task in it.
     missing
         Shape (n,): how many inputs of each task are still missing.
-    key, item, count
-        Shapes (2 D, n), (2 D, n), (2 D,): the heaps.
+    key, item, size
+        Shapes (2 D, n), (2 D, n), (2 D,): the heaps, and how many entries each has.
     ready, ready_at, ready_count
         Shapes (n,), (n,), (1,): all ready tasks in no order, the index of each in that list or ``NOWHERE``,
         and their number.
@@ -86,7 +86,7 @@ class Queues(NamedTuple):
     missing: Ints
     key: Floats
     item: Ints
-    count: Ints
+    size: Ints
     ready: Ints
     ready_at: Ints
     ready_count: Ints
@@ -163,7 +163,7 @@ def _queues(arrays: TaskArrays, order: Ints, favourite: Ints, now: float) -> Que
         missing=np.diff(arrays.before_start),
         key=np.empty((2 * devices, n)),
         item=np.empty((2 * devices, n), dtype=np.int64),
-        count=np.zeros(2 * devices, dtype=np.int64),
+        size=np.zeros(2 * devices, dtype=np.int64),
         ready=np.empty(n, dtype=np.int64),
         ready_at=np.full(n, NOWHERE),
         ready_count=np.zeros(1, dtype=np.int64),
@@ -315,10 +315,10 @@ def _first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues) -> 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int) -> tuple[float, int]:
     """Return when a ready task could first start on device `d`, or infinity, and its place in the order."""
-    key, item, count, end = queues.key, queues.item, queues.count, state.end[d]
+    key, item, size, end = queues.key, queues.item, queues.size, state.end[d]
     later = len(queues.running) + d
-    while count[d] or count[later]:
-        due = count[d] and not (count[later] and key[later, 0] <= end)
+    while size[d] or size[later]:
+        due = size[d] and not (size[later] and key[later, 0] <= end)
         row = d if due else later
         bound, place = max(key[row, 0], end), item[row, 0]
         start = np.inf
@@ -353,8 +353,8 @@ def _put(queues: Queues, d: int, place: int, end: float, start: float) -> None:
         return
     row = d if start <= end else len(queues.running) + d
     bound = 0.0 if start <= end else start
-    key, item, i = queues.key[row], queues.item[row], queues.count[row]
-    queues.count[row] += 1
+    key, item, i = queues.key[row], queues.item[row], queues.size[row]
+    queues.size[row] += 1
     while i > 0:
         up = (i - 1) >> 1
         if key[up] < bound or (key[up] == bound and item[up] < place):
@@ -367,8 +367,8 @@ def _put(queues: Queues, d: int, place: int, end: float, start: float) -> None:
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _pop(queues: Queues, row: int) -> None:
     """Remove the smallest entry of the heap in a row."""
-    size, i = queues.count[row] - 1, 0
-    queues.count[row] = size
+    size, i = queues.size[row] - 1, 0
+    queues.size[row] = size
     key, item = queues.key[row], queues.item[row]
     bound, place = key[size], item[size]  # takes the free place on top, and sinks
     while 2 * i + 1 < size:
