@@ -89,7 +89,7 @@ def least_makespan(tasks: Tasks, lines: Floats, head: Floats, tail: Floats, v: i
     for u, cost in zip(tasks.before.row(v).tolist(), _input_costs(tasks, v, share).tolist(), strict=True):
         through = float(spread(share.parts, part, (cost, made), lines, len(tasks.limit)))
         end = max(end, float(head[u]) + split + through)
-    return max(end, part) + (join if len(tasks.after.row(v)) else 0.0) + float(tail[v])
+    return float(max(end, part) + (join if len(tasks.after.row(v)) else 0.0) + tail[v])
 
 
 @njit(cache=True, nogil=True)
