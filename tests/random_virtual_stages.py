@@ -53,7 +53,10 @@ def random_virtual_case(rng: np.random.Generator, schedule: str) -> VirtualCase:
 
 
 def random_unlike_case(rng: np.random.Generator, schedule: str) -> VirtualCase:
-    """The same on kinds of unlike speed, links and memory, some of which may not run all nodes."""
+    """The same on kinds of unlike speed, links and memory, some of which may not run all nodes.
+
+    Where they have one stage each, those of the last kind may not pay for transfers.
+    """
     case = random_virtual_case(rng, schedule)
     n, first = len(case.graph), case.devices.kinds[0]
     kinds, times = [replace(first, count=int(rng.integers(1, 3)))], dict[str, list[float]]()
@@ -68,6 +71,8 @@ def random_unlike_case(rng: np.random.Generator, schedule: str) -> VirtualCase:
     time = np.concatenate([graph.time, np.nan_to_num([*times.values()])])
     allowed = np.concatenate([graph.allowed, ~np.isnan([*times.values()])])
     graph = replace(graph, kinds=("gpu", *times), time=time, allowed=allowed)
+    if case.chunks == 1 and rng.random() < 0.5:  # as a host does
+        kinds[-1] = replace(kinds[-1], pays_communication=False)
     return replace(case, graph=graph, devices=Devices(tuple(kinds), case.devices.communication))
 
 

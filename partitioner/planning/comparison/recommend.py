@@ -232,12 +232,14 @@ def _check_states(states: Mapping[str, Any]) -> None:
 def _ranked(choices: list[RecommendedPipeline]) -> tuple[RecommendedPipeline, ...]:
     """Return the choices, the fastest first; of several with equal schedule and copies only that one.
 
-    Those whose nodes run by alternatives are kept apart from those whose nodes run by their own figures.
+    Those whose nodes run by alternatives are kept apart from those whose nodes run by their own figures. A
+    choice has the largest bound of all plans of its line, each of which holds for the line's pipelines.
     """
     kept: dict[tuple[str, str, bool], RecommendedPipeline] = {}
     for one in sorted(choices, key=lambda one: one.rank):
         ways = one.recipe.ways and (one.plan is None or bool(one.ways))
-        kept.setdefault((one.schedule, one.copies, ways), one)
+        key = one.schedule, one.copies, ways
+        kept[key] = kept[key].better(one) if key in kept else one
     return tuple(kept.values())
 
 

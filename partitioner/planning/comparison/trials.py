@@ -178,6 +178,7 @@ class PipelineTrials:
     def _worth_more_time(self) -> Iterator[Any]:
         """Yield the key of the best plan of each schedule, or of all that may exist if there is none.
 
+        If the best plan is made for another schedule, one made for this schedule follows, which has a bound.
         Schedules without a plan come last. A key is yielded once, and not if its search has ended by itself.
         """
         by_schedule: dict[str, list[Trial]] = {}
@@ -189,10 +190,19 @@ class PipelineTrials:
         wanted = [
             trial
             for trials in ranked
-            for trial in (trials if self.choices[trials[0]].against else trials[:1])
+            for trial in (trials if self.choices[trials[0]].against else self._best_of(trials))
             if trial.key not in self.plans or self._is_open(trial)
         ]
         yield from dict.fromkeys(trial.key for trial in wanted)
+
+    def _best_of(self, ranked: list[Trial]) -> list[Trial]:
+        """Return the first trial, and if its plan is made for another schedule one that is not."""
+        first = ranked[0]
+        if first.recipe.exact or first.recipe.ways:
+            return [first]
+        copies = self.choices[first].copies
+        exact = [one for one in ranked if one.recipe.exact and self.choices[one].copies == copies]
+        return [first, *exact[:1]]
 
     def _is_open(self, trial: Trial) -> bool:
         """Whether more time may lead to a better plan."""

@@ -26,7 +26,7 @@ from partitioner.methods.virtual_stages.borders import (
     usual_orders,
 )
 from partitioner.planning.evaluate import evaluate
-from partitioner.planning.objectives import THROUGHPUT
+from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking, Simulated
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
@@ -88,6 +88,17 @@ class StageRuns:
         most = int(self.problem.count[self.kinds].sum())
         counts = range(min(most, self.problem.n // self.chunks), 0, -1)
         return [count for count in counts if not rule(count, batch)]
+
+    @cached_property
+    def paying(self) -> list[int]:
+        """The numbers of the kinds whose devices pay for transfers, or else of all kinds."""
+        pays = self.problem.pays
+        return [kind for kind in self.kinds if pays[kind]] or self.kinds
+
+    def alike(self, counts: list[int]) -> list[int]:
+        """Return the numbers of devices that can all be of the only kind of :attr:`paying`."""
+        most = self.problem.count[self.paying[0]] if len(self.paying) == 1 else 0
+        return [count for count in counts if count <= most]
 
     @property
     def work(self) -> Floats:
@@ -211,6 +222,7 @@ class StageRuns:
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
 LINE, LOADS, PATHS = 0.2, 0.2, 0.6  # parts of the remaining time for steps of the search
+USUAL = "1f1b"  # the schedule with one stage on a device whose pipelines are searched without cuts
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
 Start = tuple[float, StageBorders]
 
@@ -225,13 +237,15 @@ class VirtualRanking(Ranking):
         runs = StageRuns(self.graph, self.devices, self.regime, problem)
         counts, starts = runs.counts(), list[Start]()
         self._even(runs, counts[:MOST_COUNTS], starts)
-        alike = len(runs.kinds) == 1
-        for count in counts[:1] if alike else ():
+        lines = runs.alike(counts)[:1]
+        if runs.chunks == 1:
+            self._from_usual(runs, starts)
+        for count in lines:
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
         bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
         if not self._proven(bound):
-            for count in counts[:1] if alike else ():
+            for count in lines:
                 self._from_line(runs, count * runs.chunks, 1, starts)
             self._move_borders(runs, starts)
         return bound
@@ -330,14 +344,25 @@ class VirtualRanking(Ranking):
         """Simulate the stages of a plan with one stage on each device, each cut again into pieces."""
         if self.expired:
             return
-        kind = self.devices.kinds[runs.kinds[0]]
+        kind = self.devices.kinds[runs.paying[0]]
         wide = replace(self.devices, kinds=(replace(kind, count=devices, memory=None),))
         with suppress(InfeasibleError, NoPlanFound):
             plan = self.planned(THROUGHPUT, LINE, wide, WITHOUT)
             found = runs.borders(plan.record).cut_again(runs.work, pieces)
             if found.stages == devices * pieces:
                 count = found.stages // runs.chunks
-                self._offer(runs, replace(found, kinds=tuple(runs.kinds) * count), starts)
+                self._offer(runs, replace(found, kinds=(runs.paying[0],) * count), starts)
+
+    def _from_usual(self, runs: StageRuns, starts: list[Start]) -> None:
+        """Simulate the stages of the best pipeline under 1F1B, where devices have one stage each.
+
+        GPT-3 with 6.7 billion parameters, 8 microbatches, ``zb_h1``: 1,410.6, and 1,424.9 without them.
+        """
+        if self.expired:
+            return
+        with suppress(InfeasibleError, NoPlanFound):
+            plan = self.planned(SIMULATED, LINE, without=("virtual_stages",), schedule=USUAL)
+            self._offer(runs, runs.borders(plan.record), starts)
 
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages, moved until they fit; keep them as a start, and as the best if they are."""

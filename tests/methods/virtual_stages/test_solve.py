@@ -117,11 +117,20 @@ def test_a_plan_file_has_all_of_it(name: str, objective: str, tmp_path: Path) ->
     assert all(name in plan.summary(80) for name in ("gpu0", "gpu1"))
 
 
-def test_devices_that_do_not_pay_are_left_out() -> None:
+def test_devices_that_do_not_pay_are_used_where_devices_have_one_stage_and_left_out_else() -> None:
     devices = Devices((DeviceKind("gpu", 2), DeviceKind("cpu", 1, pays_communication=False)))
-    graph = Graph.from_arrays({"gpu": [1.0] * 4, "cpu": [9.0] * 4}, [(0, 1), (1, 2), (2, 3)])
+    edges = [(0, 1), (1, 2), (2, 3)]
+    graph = Graph.from_arrays({"gpu": [1.0] * 4, "cpu": [9.0] * 4}, edges)
     plan = solve(graph, devices, schedule="interleaved_1f1b", microbatches=4)
     assert plan.stages == ("gpu0", "gpu1", "gpu0", "gpu1")
+    graph = Graph.from_arrays(
+        {"gpu": [5.0, 1.0, 1.0, 5.0], "cpu": [2.0, 9.0, 9.0, 2.0]},
+        edges,
+        backward=[False, False, True, True],
+        color=[0, 1, 1, 0],
+    )
+    plan = solve(graph, devices, "throughput", schedule="zb_h1", microbatches=4)
+    assert plan.value == 4.0 and plan.stages == ("cpu0", "gpu0")
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,26 @@ def test_no_stages_are_faster_than_the_bound_by_loads(seed: int) -> None:
     assert 0 < least <= min(found) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_no_pipeline_of_a_line_is_faster_than_its_bound(seed: int, short_searches: None) -> None:
+    """Every chain on a GPU and a host, whichever of the plans made for two schedules is the best."""
+    rng = np.random.default_rng(seed)
+    drawn = (random_training(rng, 5, path=bool(seed % 2), memory=False) for _ in range(100))
+    graph = next(graph for graph in drawn if graph.backward.any())
+    host = DeviceKind("host", 1, times="gpu", time_factor=1.5, pays_communication=False)
+    devices = Devices((DeviceKind("gpu", 1), host))
+    choices = recommend(graph, devices, 5, schedules=["zb_h1"], time_limit=3).choices
+    found = []
+    for count in (1, 2):
+        for stage in chains(graph, atoms(graph, Constraints()), count):
+            for order in permutations(devices.names, count):
+                placement = dict(zip(graph.ids, [order[i] for i in stage], strict=True))
+                found.append(simulate(graph, devices, Solution(placement, order=order), "zb_h1", 5).makespan)
+    best = next(one for one in choices if one.copies == "1")
+    assert best.plan is not None
+    assert 0 < best.plan.bound <= min(found) * (1 + 1e-9) and best.makespan <= 1.02 * min(found)
+
+
 def test_the_trade_has_no_line_that_another_one_beats() -> None:
     found = recommend(line(), gpus(), 8, schedules=["gpipe", "1f1b"], time_limit=4)
     for one in found.trade:

@@ -39,12 +39,14 @@ from tests.random_virtual_stages import VirtualCase, random_training, random_way
 GPUS = Devices((DeviceKind("gpu", 2),))
 
 
-def every_makespan(graph: Graph, devices: Devices, name: str, microbatches: int) -> list[float]:
-    """The simulated makespan of every chain of two stages on each of one or two devices, in every order."""
+def every_makespan(
+    graph: Graph, devices: Devices, name: str, microbatches: int, chunks: int = 2
+) -> list[float]:
+    """The simulated makespan of every chain of some stages on each of one or two devices, in every order."""
     found, every = [], [kind.device(i) for kind in devices.kinds for i in range(kind.count)]
     orders = [names for count in (1, 2) for names in permutations(every, count)]
     for names in orders:
-        order = tuple(names[rank] for rank in VIRTUAL[name].ranks(len(names), 2))
+        order = tuple(names[rank] for rank in VIRTUAL[name].ranks(len(names), chunks))
         for stage in chains(graph, atoms(graph, Constraints()), len(order)):
             stage_of: dict[Any, int] = dict(zip(graph.ids, stage.tolist(), strict=True))
             placement = {node: order[number] for node, number in stage_of.items()}
@@ -69,6 +71,22 @@ def test_the_bound_is_true_and_the_plan_near_the_best(name: str, seed: int, devi
     assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9)
     assert plan.value <= 1.05 * best
     assert simulate(graph, devices, plan).makespan == plan.value
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 30))]
+)
+def test_a_host_takes_part_where_devices_have_one_stage(seed: int) -> None:
+    """Its transfers are free; the bound holds for all pipelines on either, in both orders."""
+    rng = np.random.default_rng(seed)
+    graph = random_training(rng, 6, path=bool(seed % 2), memory=False)
+    while not graph.backward.any():
+        graph = random_training(rng, 6, path=bool(seed % 2), memory=False)
+    host = DeviceKind("host", 1, times="gpu", time_factor=1.5, pays_communication=False)
+    devices = Devices((DeviceKind("gpu", 1), host))
+    plan = solve(graph, devices, "makespan", schedule="zb_h1", microbatches=6)
+    best = min(every_makespan(graph, devices, "zb_h1", 6, chunks=1))
+    assert plan.bound <= best * (1 + 1e-9) and plan.value <= 1.02 * best
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
