@@ -23,15 +23,20 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from bench_pipelines import two_servers
 from grids import markdown_grid
 from ladder_rungs import Run, lost
+from outside_bench.cases import line_cases, worker_cases
 
 import partitioner as pt
+from partitioner.methods.dp.many_kinds_prices import EFFORT as PRICES
 from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.descent import Descent
+from partitioner.methods.pipeline_bound.fill_drain import EFFORT as FILL_DRAIN
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.portfolio import Slot, slots_of
 from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
+from partitioner.problem.arrays import Bools, Ints
 from tests.random_workloads import random_workload
 
 BAD_INPUT = 2
@@ -88,6 +93,10 @@ def _waiting(descent: Descent) -> None:
         time.sleep(DESCENT.slice)
 
 
+def _none_too_heavy(_: Any, __: Any, ___: Any, highs: Ints, *____: Any) -> Bools:
+    return np.zeros(len(highs), dtype=bool)
+
+
 def _proving(backends: Sequence[Capability], workers: int, seed: int, **_: Any) -> list[Slot]:
     """Return slots of solvers that prove only."""
     return slots_of(backends, workers, seed, searches=False)
@@ -131,6 +140,10 @@ PATHS = (
 )
 PIPELINES = (
     Part("fill and drain", {"pipeline_bound.fill_drain:fill_drain": _nothing}),
+    Part(
+        "several pipelines of a state", {"pipeline_bound.fill_drain:EFFORT": replace(FILL_DRAIN, slots=(1,))}
+    ),
+    Part("passes in detail", {"pipeline_bound.fill_drain:EFFORT": replace(FILL_DRAIN, most_detail=0)}),
     Part("stages in series", {"pipeline_bound.series:series_bound": _value(0.0)}),
     Part("neighbours", {"virtual_stages.borders:boundary_moves": _empty}),
 )
@@ -138,7 +151,43 @@ OPERATORS = (
     Part("local search", {"placers.plan_value:refined": _argument(1)}),
     Part("exact search", {"exact_makespan.both_ways:SearchBothWays.run": _nothing}),
 )
+CHAIN = {"split": "chain"}
+KINDS = (
+    Part("prices by sets of kinds", {"dp.many_kinds_prices:EFFORT": replace(PRICES, most_entries=0)}),
+    Part("exchange of kinds", {"dp.many_kinds:ManyKindsSearch._exchange": _nothing}),
+    Part("covering bound", {"dp.many_kinds:ManyKindsSearch.cover": _nothing}),
+    Part("star bound", {"dp.exact:star_bound": lambda _, relaxation: relaxation.bound}),
+    Part("shares of devices", {"dp.anytime:device_shares": lambda problem, _: np.zeros((2, problem.n))}),
+    *CHAINS,
+)
+LEVELS = (
+    Part("weights of segments", {"dp.levels_weights:Weights.too_heavy": _none_too_heavy}),
+    Part("weights of transfers", {"dp.levels_weights:Weights._transfer_weight": _value(0.0)}),
+    Part("bounds of what is left", {"dp.levels:Remainders": _nothing}),
+    Part("looking ahead", {"dp.levels:looks_ahead": _value(False)}),
+    Part("last groups first", {"dp.levels:Chain._close": _empty}),
+    Part("any devices", {"dp.pipeline_links:best_on_any_devices": _argument(2)}),
+)
+
+
+def _four_by_two(devices: pt.Devices) -> pt.Devices:
+    """Return eight devices in four servers of two, with links between them that are 4 times slower."""
+    kind = replace(max(devices.kinds, key=lambda kind: kind.count), count=8)
+    return replace(devices, kinds=(kind,), levels=(pt.Level("server", {kind.name: 2}, 4.0),))
+
+
+def _racks(devices: pt.Devices) -> pt.Devices:
+    """Return these in two racks, with links between them that are 16 times slower."""
+    servers = _four_by_two(devices)
+    rack = pt.Level("rack", {servers.kinds[0].name: 4}, 16.0)
+    return replace(servers, levels=(*servers.levels, rack))
+
+
 FAMILIES = {
+    "kinds": Family(KINDS, ({"split": "chain", "method": "dp"},)),
+    "servers": Family(LEVELS, (CHAIN, CHAIN | {"replicas": 4}), lambda devices: two_servers(devices)[0]),
+    "small servers": Family(LEVELS, (CHAIN, CHAIN | {"replicas": 4}), _four_by_two),
+    "racks": Family(LEVELS, (CHAIN, CHAIN | {"replicas": 4}), _racks),
     "chains": Family(CHAINS, ({"split": "chain", "method": "dp"},)),
     "convex": Family(SPLITS, ({"split": "convex"},)),
     "free": Family(SPLITS, ({"split": "free"},)),
@@ -256,6 +305,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _workloads(options: argparse.Namespace) -> Iterator[tuple[str, pt.Workload]]:
     for file in options.workloads:
         yield f"{file.parent.name}/{file.stem}", pt.load(file)
+    if options.benchmarks is not None:
+        lines, workers = list(line_cases(options.benchmarks)), list(worker_cases(options.benchmarks))
+        for case in [*lines[:: options.every], *workers[:: options.every]]:
+            yield case.name, case.load()
     for seed in range(options.random):
         rng = np.random.default_rng([seed, options.nodes])
         with suppress(pt.WorkloadError):  # some nodes may run nowhere
@@ -268,6 +321,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("--workloads", type=Path, nargs="*", default=[], metavar="FILE")
+    parser.add_argument("--benchmarks", type=Path, metavar="FOLDER", help="assembly lines and workers, too")
+    parser.add_argument("--every", type=int, default=20, metavar="N", help="take each N-th of these")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="random graphs, too")
     parser.add_argument("--nodes", type=int, default=40, metavar="N", help="the most nodes of these")
     parser.add_argument("--devices", type=int, default=6, metavar="N", help="and the most devices")

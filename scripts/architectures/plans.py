@@ -62,7 +62,7 @@ def write_predictions(folder: Path) -> None:
 
 
 def _plans(layers: Layers, states: str) -> dict[str, Any]:
-    found = [plan(layers, levels, states=states, activation_compression_ratio=1.0) for levels in MACHINES]
+    found = [plan(layers, levels, states=states) for levels in MACHINES]
     return {
         "states": found[0].states,
         "plans": [

@@ -166,15 +166,6 @@ def best_of(pool, ideal, width, guard, exact, rows):
 
 
 @njit(cache=True, nogil=True)
-def enter_root(pool, at, total, mask):
-    """Enter the empty pipeline, which leaves all devices and may go to the groups of a mask."""
-    pool.used[0, :] = 0
-    pool.ideal[0], pool.mask[0], pool.last[0], pool.behind[0] = 0, mask, 0, 0
-    pool.spare[0], pool.slack[0], pool.parent[0], pool.other[0] = total, 0.0, -1, -1
-    pool.head[0], pool.members[0], at[COUNT] = 0, 1, 1
-
-
-@njit(cache=True, nogil=True)
 def refill(pool, count):
     """Enter the first `count` pipelines in the slots, which are empty."""
     limit = len(pool.slot) - 1

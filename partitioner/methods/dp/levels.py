@@ -100,11 +100,7 @@ def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> lis
         if target.after is None
         else np.maximum(least[ideals - low], target.after[groups, ideals])
     )
-    return [
-        each
-        for each in sorted(zip(bound.tolist(), ideals.tolist(), strict=True))
-        if not reached.beaten(each[1], position + 1, float(least[each[1] - low]))
-    ]
+    return sorted(zip(bound.tolist(), ideals.tolist(), strict=True))
 
 
 def far_end_cheap(reached: Reached, low: int) -> Prices:

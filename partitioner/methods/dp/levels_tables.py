@@ -1,8 +1,8 @@
 """Sweeps over parts of a lattice on one group of devices, their bounds, and the labels that they lead to.
 
 :class:`Segments` fills the table of the stages inside one group, or of one stage over several whole groups.
-:class:`Weights` rules out segments that are too heavy for a group, :class:`Remainders` bounds what is left by
-the problem in which all links are as fast as inside a group, and :class:`Reached` holds the labels of ideals.
+:class:`Remainders` bounds what is left by the problem in which all links are as fast as inside a group, and
+:class:`Reached` holds the labels of ideals.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
-from partitioner.methods.dp._levels_core import cut_costs, end_costs, members_of, segment_costs, sums_of
 from partitioner.methods.dp.lattice import (
     Ints32,
     Lattice,
@@ -34,6 +34,7 @@ from partitioner.methods.dp.levels_model import (
     Stretch,
     layout_of,
 )
+from partitioner.methods.dp.levels_weights import Weights
 from partitioner.methods.dp.pipeline_loads import least_work
 from partitioner.methods.dp.pipeline_tables import PipelineTables, StateSpace, new_table
 from partitioner.methods.dp.stages import (
@@ -52,6 +53,16 @@ from partitioner.methods.dp.stages import (
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.in_flight import samples_in_flight
+
+
+@njit(cache=True)
+def members_of(parent, added, n):  # type: ignore[no-untyped-def]
+    """Return the supernodes of every ideal, shape (I, n)."""
+    inside = np.zeros((len(parent), n), np.bool_)
+    for ideal in range(1, len(parent)):
+        overwrite(inside[ideal], inside[parent[ideal]])
+        inside[ideal, added[ideal]] = True
+    return inside
 
 
 def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates:
@@ -97,73 +108,6 @@ def spread(
         least_versions=np.full(shape, versions[0].min()),
         staged=True,
     )
-
-
-class Weights:
-    """The weights of the relaxation over the ideals of a lattice.
-
-    Attributes
-    ----------
-    remaining
-        Shape (I,): the weight of the supernodes outside an ideal.
-    price
-        The least share of the joint capacity that a transfer of cost 1 takes.
-    """
-
-    def __init__(
-        self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
-    ) -> None:
-        self.problem, self.relaxation, self.layout = problem, relaxation, layout
-        self.remaining = remaining_weights(lattice, relaxation.weight)
-        self.price = self._transfer_weight()
-        costs = costs_of(problem)
-        pins = costs.pins, costs.enter
-        self.cut = cut_costs(lattice.parent, lattice.added, costs.net_start, costs.net, *pins)
-
-    def capacity(self, free: Ints, threshold: float) -> Floats:
-        """Return the weight that free devices, shape (..., K), can take at loads up to a threshold."""
-        capacity = self.relaxation.capacity(threshold, np.maximum(free, 0), self.problem.memory)
-        return np.asarray(capacity + SLACK * (self.relaxation.weight.sum() + capacity))
-
-    def between(self, share: Bools, prices: Prices) -> Floats:
-        """Return the weights of supernodes, (n,), plus those of transfers over the ends of a segment."""
-        if not self.price:
-            return self.relaxation.weight
-        nets = self.problem.nets
-        enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = end_costs(share, nets.pins.start, nets.pins.items, nets.source, enter, leave)
-        return np.asarray(self.relaxation.weight + self.price * ends)
-
-    def too_heavy(
-        self, members: Bools, low: int, highs: Ints, prices: Prices, rest: int, threshold: float
-    ) -> Bools:
-        """Return for each of `highs` whether a segment is too heavy for its group, or the rest for `rest`.
-
-        Parameters
-        ----------
-        members
-            Shape (I, n): the supernodes of every ideal.
-        low, highs
-            The ideal at which the segment starts, and those at which it may end.
-        prices
-            The prices of nets that cross its ends.
-        rest
-            The number of groups that are left after it.
-        threshold
-            The largest load.
-        """
-        weight, nets = self.remaining, self.problem.nets
-        enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = segment_costs(members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
-        here = weight[low] - weight[highs] + self.price * ends
-        after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
-        group, others = self.capacity(np.array([[1], [rest]]) * self.layout.size, threshold)
-        return np.asarray((here > group) | (after > others))
-
-    def _transfer_weight(self) -> float:
-        if self.problem.communication != "sequential":
-            return 0.0
-        return float((self.relaxation.time_price * self.problem.transfer_factor)[self.layout.size > 0].min())
 
 
 UNENDING = 2**62
@@ -365,8 +309,8 @@ def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
     """
     n = len(lattice.rank)
     mark = np.random.default_rng(0).integers(0, 2**63, n).astype(np.uint64)
-    outside = mark.sum(dtype=np.uint64) - sums_of(lattice.parent, lattice.added, mark)
-    inside = sums_of(opposite.parent, opposite.added, mark[::-1].copy())
+    outside = mark.sum(dtype=np.uint64) - members_of(lattice.parent, lattice.added, n) @ mark
+    inside = members_of(opposite.parent, opposite.added, n) @ mark[::-1]
     order = np.argsort(inside)
     return np.asarray(order[np.searchsorted(inside[order], outside)])
 
@@ -441,14 +385,6 @@ class Reached:
         """Whether all supernodes between two ideals that are pinned are pinned to these groups."""
         layout = self.segments.layout
         return not layout.bound or bool(layout.at_home(first, end)[self.segments.mask(low, high)].all())
-
-    def beaten(self, high: int, position: int, value: float) -> bool:
-        """Whether a label of an ideal dominates every one with at least this value and position."""
-        if not self.plain:
-            return False
-        found = self.value.get(high, {})
-        mine = max(value, self.target.floor)
-        return any(label.position <= position and each <= mine for label, each in found.items())
 
     def offer(self, label: Label, high: int, end: End, value: float, step: LabelOrigin) -> None:
         """Keep a label of ideal `high` unless it exceeds a limit or is no better than the known value."""

@@ -9,13 +9,14 @@ Any prices give a valid bound. Those of kinds that the cheapest assignment overl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp._many_kinds_prices_core import fill_weights, improve_prices
+from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import HUGE, Relaxation
 from partitioner.problem.arrays import Bools, Floats
 from partitioner.problem.problem import Problem
 
@@ -44,6 +45,7 @@ class PricesEffort:
 
 
 EFFORT = PricesEffort()
+STEEPEST = 4.0  # times the mean load, above which a load raises its price no faster
 
 
 class SetPrices(NamedTuple):
@@ -99,8 +101,60 @@ def _priced(
     work = np.ascontiguousarray(work)
     if len(present) > 1 and not memory.any():
         best, steps = time.copy(), np.geomspace(EFFORT.first_step, EFFORT.last_step, rounds)
-        improve_prices(time.copy(), best, work, problem.count, present, steps)
+        _improve(time.copy(), best, work, problem.count, present, steps)
         time = best
-    weight = np.empty((len(present), problem.n))
-    fill_weights(time, memory, work, problem.size, present, weight)
+    weight = np.full((len(present), problem.n), np.inf)
+    runs = np.isfinite(work)
+    for k, row in enumerate(np.where(runs, work, 0.0)):
+        cost = np.minimum(np.multiply.outer(time[:, k], row), HUGE)
+        cost += np.multiply.outer(memory[:, k], problem.size)
+        np.minimum(weight, cost, out=weight, where=np.logical_and.outer(present[:, k], runs[k]))
     return SetPrices(present, time, memory, weight)
+
+
+@njit(cache=True, nogil=True)
+def _improve(price, best, work, count, present, steps):  # type: ignore[no-untyped-def]
+    """Raise prices of kinds that the cheapest assignment overloads, lower others; `best` gets the best ones.
+
+    Parameters
+    ----------
+    price, best
+        Shape (R, K): the first prices of each set; they are changed.
+    work, count, present
+        Shapes (K, n), (K,) and (R, K): times, infinity where a kind may not run a supernode; devices of each
+        kind; and whether the kind is in the set.
+    steps
+        The step of each round.
+    """
+    kinds, n = work.shape
+    load = np.empty(kinds)
+    for row in range(len(price)):
+        value = -1.0
+        for e in range(len(steps)):
+            need, speed, mean, members = 0.0, 0.0, 0.0, 0
+            for k in range(kinds):
+                load[k] = 0.0
+            for v in range(n):
+                least, chosen = np.inf, -1
+                for k in range(kinds):
+                    if present[row, k] and work[k, v] * price[row, k] < least:
+                        least, chosen = work[k, v] * price[row, k], k
+                if chosen >= 0:
+                    need += least
+                    load[chosen] += work[chosen, v]
+            for k in range(kinds):
+                if present[row, k] and count[k] > 0:
+                    speed += price[row, k] * count[k]
+                    load[k] /= count[k]
+                    mean += load[k]
+                    members += 1
+            if speed <= 0.0 or mean <= 0.0:
+                break
+            if need > value * speed:
+                value = need / speed
+                for k in range(kinds):
+                    best[row, k] = price[row, k]
+            for k in range(kinds):
+                excess = min(load[k] * members / mean, STEEPEST) - 1.0
+                if present[row, k]:
+                    price[row, k] *= math.exp(steps[e] * excess)

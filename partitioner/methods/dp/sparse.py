@@ -22,7 +22,6 @@ from partitioner.methods.dp._sparse_core import (
     DONE,
     FULL,
     DevicePrices,
-    enter_root,
     extend,
     follow_prices,
     least_prices,
@@ -38,6 +37,7 @@ from partitioner.methods.dp.sparse_tables import (
     StageList,
     empty_pool,
     empty_stages,
+    enter_root,
 )
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints
@@ -207,8 +207,9 @@ class SparseDecider:
         tables, ideals = self.tables, self.tables.lattice.size
         prices = DevicePrices(price, float(price @ self.problem_count), least)
         pool = empty_pool(ideals, len(tables.counts.guard), EFFORT.room, width)
+        enter_root(pool, prices.total, (1 << len(tables.model.ends.link)) - 1)
         at, state = np.zeros(3, np.int64), -1
-        enter_root(pool, at, prices.total, (1 << len(tables.model.ends.link)) - 1)
+        at[COUNT] = 1
         while state != DONE:
             self._look()
             state = extend(stages, tables.counts, prices, pool, at, width, EFFORT.tried)

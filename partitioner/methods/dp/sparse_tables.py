@@ -165,6 +165,14 @@ def empty_pool(ideals: int, words: int, room: int, width: int) -> PartialPool:
     )
 
 
+def enter_root(pool: PartialPool, total: float, mask: int) -> None:
+    """Enter the empty pipeline, which leaves devices of that price and may go to the groups of a mask."""
+    pool.used[0] = 0
+    pool.ideal[0], pool.mask[0], pool.last[0], pool.behind[0] = 0, mask, 0, 0
+    pool.spare[0], pool.slack[0] = total, 0.0
+    pool.head[0], pool.members[0] = 0, 1
+
+
 def packed(most: Ints, exact: bool) -> DeviceCounts:
     """Return how counts up to `most` are packed in words of at most 60 bits.
 

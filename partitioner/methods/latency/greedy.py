@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.methods.latency.layout import SubgraphLayout, one_subgraph_each, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, latency, obeys, one_subgraph_each, outcome_of
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints

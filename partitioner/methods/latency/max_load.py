@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.dp.exact import solve_exact
-from partitioner.methods.latency.layout import SubgraphLayout, one_subgraph_each, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, latency, obeys, one_subgraph_each, outcome_of
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.places import places_of
 from partitioner.problem.variants import SampleProblem

@@ -8,13 +8,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from partitioner.methods.latency._search_core import anneal
+from partitioner.methods.latency._timing_core import LatencyControl
 from partitioner.methods.latency.greedy import file_order, fill
-from partitioner.methods.latency.kernel.anneal import anneal
-from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
-from partitioner.methods.latency.kernel.tracking import LatencyControl
-from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
+from partitioner.methods.latency.layout import (
+    SubgraphLayout,
+    latency,
+    layout_of,
+    model_of,
+    obeys,
+    outcome_of,
+    ranked,
+    scratch_of,
+    state_of,
+)
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.local_search.rounds import Length
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import places_of

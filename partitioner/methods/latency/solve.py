@@ -18,12 +18,11 @@ from partitioner.methods.ip.solve import within
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.greedy import file_order, fill
 from partitioner.methods.latency.integer_program import LatencyProgram, formulate
-from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, latency, obeys, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import LatencySearch
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.latency.serial_bound import bound_of
-from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import places_of
 from partitioner.methods.solvers.backends.backend import Capability

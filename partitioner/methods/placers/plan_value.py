@@ -11,10 +11,9 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, latency, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import solve_latency_search
-from partitioner.methods.latency.timing import latency
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.search import solve_local_search
 from partitioner.methods.method import Outcome, Part, Settings

@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 
 from partitioner import load
-from partitioner.methods.latency.kernel.anneal import anneal
-from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
-from partitioner.methods.latency.kernel.tracking import LatencyControl, LatencyState, refresh
-from partitioner.methods.latency.layout import SubgraphLayout
+from partitioner.methods.latency._search_core import anneal
+from partitioner.methods.latency._timing_core import LatencyControl, LatencyState, refresh
+from partitioner.methods.latency.layout import (
+    SubgraphLayout,
+    latency,
+    layout_of,
+    model_of,
+    obeys,
+    ranked,
+    scratch_of,
+    state_of,
+)
 from partitioner.methods.latency.search import EFFORT, LatencySearch, solve_latency_search
-from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats

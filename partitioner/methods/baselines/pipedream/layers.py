@@ -99,26 +99,6 @@ class MachineLevel(NamedTuple):
     bandwidth: float
 
 
-@dataclass(frozen=True)
-class Restrictions:
-    """Restrictions on the pipeline; the fields are arguments of :func:`plan`."""
-
-    straight: bool = False
-    fewer_machines: bool = False
-    activation_compression_ratio: float | None = None
-    memory: float | None = None
-    consistent: bool = False
-
-
-def check(restrictions: Restrictions) -> None:
-    """Raise :class:`OptionError` if a restriction is out of its range."""
-    ratio, memory = restrictions.activation_compression_ratio, restrictions.memory
-    if ratio is not None and not _positive(ratio):
-        raise OptionError(f"activation_compression_ratio = {shown(ratio)}: must be None or a number above 0")
-    if memory is not None and memory != 0 and not _positive(memory):
-        raise OptionError(f"memory = {shown(memory)}: must be None or a number of at least 0")
-
-
 def checked_levels(levels: Sequence[tuple[int, float]]) -> list[MachineLevel]:
     """Return the levels, or raise :class:`OptionError` if there is none or one is out of its range."""
     if not levels or not all(_is_level(level) for level in levels):
@@ -169,7 +149,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class PipeDreamPlan:
-    """A planned pipeline with its predicted times, per minibatch in the unit of the layers' times.
+    """A planned pipeline with its predicted time, per minibatch in the unit of the layers' times.
 
     Parameters
     ----------
@@ -177,14 +157,13 @@ class PipeDreamPlan:
         Time of the slowest part of the pipeline.
     stages
         The stages in order, each on machines of the innermost level.
-    single_machine_time, data_parallel_time
-        For comparison: the time of everything on one machine, and of one stage replicated on all machines.
+    data_parallel_time
+        For comparison: the time of one stage replicated on all machines.
     states
         The number of states at which the pipeline could be cut.
     """
 
     time: float
     stages: tuple[Stage, ...]
-    single_machine_time: float
     data_parallel_time: float
     states: int

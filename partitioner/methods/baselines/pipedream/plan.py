@@ -19,9 +19,7 @@ from partitioner.methods.baselines.pipedream.layers import (
     Layers,
     MachineLevel,
     PipeDreamPlan,
-    Restrictions,
     Stage,
-    check,
     checked_levels,
 )
 from partitioner.methods.baselines.pipedream.states import (
@@ -31,8 +29,6 @@ from partitioner.methods.baselines.pipedream.states import (
     ideal_states,
     no_look,
     stage_time,
-    stashed_bytes,
-    transfer_time,
 )
 from partitioner.workload.graph import Bools, Floats, Ints
 
@@ -42,16 +38,13 @@ class Cuts(NamedTuple):
 
     Parameters
     ----------
-    parameters, held
-        Shape (S + 1,): bytes of the ideal's weights, and of weights and activations.
-    output
-        Shape (S + 1,): bytes that cross the cut.
+    parameters, output
+        Shape (S + 1,): bytes of the ideal's weights, and bytes that cross the cut.
     before
         Shape (S + 1, S + 1): whether the first state may be a cut before the second one.
     """
 
     parameters: Floats
-    held: Floats
     output: Floats
     before: Bools
 
@@ -69,12 +62,6 @@ class Rules(NamedTuple):
         Whether no stage is replicated.
     fewer
         Whether machines may stay idle.
-    memory
-        Bytes of a machine, infinity without a limit.
-    charged
-        Whether transfers between stages count.
-    ratio
-        Divisor of the transfer time, by compression.
     """
 
     machines: int
@@ -83,18 +70,15 @@ class Rules(NamedTuple):
     later_share: float
     straight: bool
     fewer: bool
-    memory: float
-    charged: bool
-    ratio: float
 
 
 def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats, Ints, Ints, Ints]:
     """Return the best pipelines of everything between state `start` and each later one.
 
     A stage of r machines between the cuts k and j takes the largest of the times of its compute with
-    synchronisation, its input and its output. The first stage pays no transfer, the last one has no output,
-    and the memory of a stage depends on the number of machines behind it. As in the released program, idle
-    machines are not considered for a pipeline that ends at the first state.
+    synchronisation, its input and its output, each moved forward and its gradient back over the links of all
+    its replicas. The first stage pays no transfer, and the last one has no output. As in the released
+    program, idle machines are not considered for a pipeline that ends at the first state.
 
     Parameters
     ----------
@@ -122,30 +106,28 @@ def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats
 
 @njit(cache=True, nogil=True)
 def _fill_row(time, start, cuts, rules, value, split, left, replicas):  # type: ignore[no-untyped-def]
-    parameters, held, output, before = cuts
-    machines, bandwidth, first_share, later_share, straight, fewer, memory, charged, ratio = rules
+    parameters, output, before = cuts
+    machines, bandwidth, first_share, later_share, straight, fewer = rules
     states = len(parameters)
     most = 1 if straight else machines
     for j in range(start + 1, states):
-        weights, bytes_held = parameters[j] - parameters[start], held[j] - held[start]
+        weights = parameters[j] - parameters[start]
         for r in range(1, most + 1):
-            if stashed_bytes(bytes_held, r, machines - r) <= memory:
-                cost = stage_time(time[start, j], weights, r, bandwidth, first_share)
-                if cost < value[j, r]:
-                    value[j, r], split[j, r], replicas[j, r] = cost, start, r
+            cost = stage_time(time[start, j], weights, r, bandwidth, first_share)
+            if cost < value[j, r]:
+                value[j, r], split[j, r], replicas[j, r] = cost, start, r
         for k in range(start + 1, j):
             if not before[k, j]:
                 continue
-            weights, bytes_held = parameters[j] - parameters[k], held[j] - held[k]
+            weights = parameters[j] - parameters[k]
             for r in range(1, min(most, machines - 1) + 1):
                 cost = stage_time(time[k, j], weights, r, bandwidth, later_share)
-                if charged:
-                    cost = max(cost, transfer_time(output[k], r, bandwidth, ratio))
-                    if j < states - 1:
-                        cost = max(cost, transfer_time(output[j], r, bandwidth, ratio))
+                cost = max(cost, 2.0 * output[k] / (bandwidth * r))
+                if j < states - 1:
+                    cost = max(cost, 2.0 * output[j] / (bandwidth * r))
                 for m in range(r + 1, machines + 1):
                     total = max(cost, value[k, m - r])
-                    if total < value[j, m] and stashed_bytes(bytes_held, r, machines - m) <= memory:
+                    if total < value[j, m]:
                         value[j, m], split[j, m], left[j, m], replicas[j, m] = total, k, m - r, r
         if fewer and j > start + 1:
             for m in range(2, machines + 1):
@@ -175,25 +157,17 @@ class Hierarchy:
     layers, states
         The graph and its cuts.
     levels
-        The levels of machines, the innermost first.
-    restrictions
-        The restrictions, which hold on each level.
+        The rules of each level of machines, the innermost first.
     look
         Called several times during the run; an exception that it raises ends the run.
     """
 
     def __init__(
-        self,
-        layers: Layers,
-        states: LayerIdeals,
-        levels: Sequence[MachineLevel],
-        restrictions: Restrictions,
-        look: Look = no_look,
+        self, layers: Layers, states: LayerIdeals, levels: Sequence[Rules], look: Look = no_look
     ) -> None:
         look()
-        self.cuts = cuts_of(layers, states)
-        self.rules = rules_of(levels, restrictions)
-        self.times = [_segment_times(layers, states, self.cuts, restrictions.consistent)]
+        self.cuts, self.rules = cuts_of(layers, states), levels
+        self.times = [_segment_times(layers, states, self.cuts)]
         for rules in self.rules[:-1]:
             self.times.append(_best_table(self.times[-1], self.cuts, rules, look))
 
@@ -220,40 +194,23 @@ class Hierarchy:
 
 def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
     """Return the cuts of all states, with the empty ideal as state 0."""
-    parameters = states.inside @ layers.parameters
-    held = states.inside @ (layers.activation + layers.parameters)
-    before = np.zeros((len(parameters) + 1, len(parameters) + 1), dtype=bool)
+    parameters = np.concatenate(([0.0], states.inside @ layers.parameters))
+    before = np.zeros((len(parameters), len(parameters)), dtype=bool)
     before[0, 1:], before[1:, 1:] = True, states.before
-    parameters, held, output = (np.concatenate(([0.0], x)) for x in (parameters, held, states.output))
-    return Cuts(parameters, held, output, before)
+    return Cuts(parameters, np.concatenate(([0.0], states.output)), before)
 
 
-def rules_of(levels: Sequence[MachineLevel], restrictions: Restrictions) -> list[Rules]:
+def rules_of(levels: Sequence[MachineLevel], straight: bool, fewer: bool) -> list[Rules]:
     """Return the rules of each level.
 
-    In the released program, the synchronisation of the first stage is divided by the size of the level below,
-    and that of later stages is not divided. If `consistent`, both are divided by all machines of a group.
+    As in the released program, the synchronisation of the first stage is divided by the size of the level
+    below, and that of later stages is not divided.
     """
-    ratio = restrictions.activation_compression_ratio
-    found: list[Rules] = []
-    below = group = 1
-    for machines, bandwidth in levels:
-        first, later = (group, group) if restrictions.consistent else (below, 1)
-        found.append(
-            Rules(
-                machines=machines,
-                bandwidth=float(bandwidth),
-                first_share=float(first),
-                later_share=float(later),
-                straight=restrictions.straight,
-                fewer=restrictions.fewer_machines,
-                memory=math.inf if restrictions.memory is None else float(restrictions.memory),
-                charged=ratio is not None,
-                ratio=float(ratio or 1.0),
-            )
-        )
-        below, group = machines, group * machines
-    return found
+    below = (1, *(level.machines for level in levels))
+    return [
+        Rules(level.machines, float(level.bandwidth), float(size), 1.0, straight, fewer)
+        for level, size in zip(levels, below, strict=False)
+    ]
 
 
 def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
@@ -265,14 +222,14 @@ def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
     return table
 
 
-def _segment_times(layers: Layers, states: LayerIdeals, cuts: Cuts, consistent: bool) -> Floats:
+def _segment_times(layers: Layers, states: LayerIdeals, cuts: Cuts) -> Floats:
     """Return the time of the layers between two states on one machine, shape (S + 1, S + 1).
 
-    In the released program, states of which neither contains the other make segments, too, even of negative
-    time, which levels above the first may use. If `consistent`, they make none.
+    As in the released program, states of which neither contains the other make segments, too, even of
+    negative time, which levels above the first may use.
     """
     total = np.concatenate(([0.0], states.inside @ layers.time))
-    allowed = cuts.before if consistent else np.triu(np.ones_like(cuts.before), 1)
+    allowed = np.triu(np.ones_like(cuts.before), 1)
     return np.where(allowed, total[None, :] - total[:, None], np.inf)
 
 
@@ -287,13 +244,15 @@ def plan(
     states: str = "antichains",
     straight: bool = False,
     fewer_machines: bool = False,
-    activation_compression_ratio: float | None = None,
-    memory: float | None = None,
-    consistent: bool = False,
     max_states: int = MAX_STATES,
     look: Look = no_look,
 ) -> PipeDreamPlan:
     """Return the pipeline that PipeDream's optimizer chooses, by the time of its slowest part.
+
+    On several levels times are those of the released program: the synchronisation of a first stage is divided
+    by the size of the groups below, that of later stages is not, and inside a group a segment may be between
+    states of which neither contains the other, so that times of branching graphs may be too small and depend
+    on the numbers of the states. Its option of memory is not offered: it counts no memory of the last stage.
 
     Parameters
     ----------
@@ -309,17 +268,6 @@ def plan(
         Whether no stage is replicated.
     fewer_machines
         Whether machines may stay idle; otherwise all are used, and a straight pipeline has as many stages.
-    activation_compression_ratio
-        The number by which transfers between stages are divided; None if they do not count at all.
-    memory
-        Bytes of a machine; None without a limit. A stage with v machines behind it, on r replicas, needs
-        ceil(v / r) times its weights and activations.
-    consistent
-        False computes times on several levels as the released program does: the synchronisation of a first
-        stage is divided by the size of the groups below, that of later stages is not, and inside a group
-        a segment may be between states of which neither contains the other, so that times of branching
-        graphs may be too small and depend on the numbers of the states. True divides both by all machines
-        of a group and leaves such segments out.
     max_states
         The largest number of states.
     look
@@ -341,34 +289,28 @@ def plan(
     >>> found.time, [(stage.layers, stage.machines) for stage in found.stages]
     (3.0, [((0, 1), 2), ((2,), 1)])
     """
-    restrictions = Restrictions(straight, fewer_machines, activation_compression_ratio, memory, consistent)
-    check(restrictions)
     machines = checked_levels(levels)
     if states not in STATES:
         raise OptionError(f"states = {shown(states)}: must be one of {', '.join(STATES)}")
     if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
         raise OptionError(f"max_states = {shown(max_states)}: must be an integer of at least 1")
     found = STATES[states](layers, max_states, look)
-    hierarchy = Hierarchy(layers, found, machines, restrictions, look)
-    time, pieces = hierarchy.best()
+    time, pieces = Hierarchy(layers, found, rules_of(machines, straight, fewer_machines), look).best()
     if math.isinf(time):
-        raise InfeasibleError(_why_not(len(found.output), machines, restrictions))
+        raise InfeasibleError(_why_not(len(found.output), machines, straight))
     return PipeDreamPlan(
         time=time,
         stages=_stages(found, pieces),
-        single_machine_time=float(layers.time.sum()),
         data_parallel_time=_data_parallel_time(layers, machines),
         states=len(found.output),
     )
 
 
-def _why_not(states: int, levels: Sequence[MachineLevel], restrictions: Restrictions) -> str:
+def _why_not(states: int, levels: Sequence[MachineLevel], straight: bool) -> str:
     machines = " x ".join(str(level.machines) for level in levels)
-    text = f"no pipeline over {states} states uses {machines} machines"
-    asked = ["unreplicated stages"] * restrictions.straight
-    if restrictions.memory is not None:
-        asked.append(f"memory = {restrictions.memory:g}")
-    return " with ".join((text, " and ".join(asked))) if asked else text
+    return (
+        f"no pipeline over {states} states uses {machines} machines" + straight * " with unreplicated stages"
+    )
 
 
 def _stages(states: LayerIdeals, pieces: Sequence[Piece]) -> tuple[Stage, ...]:

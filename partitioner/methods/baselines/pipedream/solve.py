@@ -108,12 +108,11 @@ MOST_STATES, MOST_ON_LEVELS = 5000, 1500
 def solve_pipedream(problem: PipelineProblem, settings: Settings) -> Outcome:
     """Return the plan of PipeDream's released planner, with a bound on every plan: method ``pipedream``.
 
-    The planner minimises the time that it predicts, transfers between stages included
-    (``activation_compression_ratio=1``), on devices of one kind, with or without replicas. The value of the
-    outcome is another one: that of the model of all methods. The planner ignores limits of memory and of
-    replicas; a plan that breaks them is not returned. Nodes that cost nothing are merged with a neighbour,
-    and on equal links there are at most as many unreplicated stages as supernodes. There is no plan if the
-    planner does not end before the deadline.
+    The planner minimises the time that it predicts, transfers between stages included, on devices of one
+    kind, with or without replicas. The value of the outcome is another one: that of the model of all methods.
+    The planner ignores limits of memory and of replicas; a plan that breaks them is not returned. Nodes that
+    cost nothing are merged with a neighbour, and on equal links there are at most as many unreplicated stages
+    as supernodes. There is no plan if the planner does not end before the deadline.
 
     Raises
     ------
@@ -159,8 +158,7 @@ def _kind(problem: PipelineProblem) -> tuple[int, tuple[str, ...]]:
 def _planned(view: View, settings: Settings, straight: bool) -> tuple[PipeDreamPlan | None, tuple[str, ...]]:
     """Return the planner's plan and notes; if there is none, over all cuts, then with idle machines."""
     most = MOST_STATES if len(view.levels) == 1 else MOST_ON_LEVELS
-    asked: dict[str, Any] = {"straight": straight, "activation_compression_ratio": 1.0, "max_states": most}
-    asked["look"] = partial(_look, settings)
+    asked: dict[str, Any] = {"straight": straight, "max_states": most, "look": partial(_look, settings)}
     notes: list[str] = []
     while True:
         try:

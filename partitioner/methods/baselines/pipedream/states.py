@@ -29,21 +29,6 @@ def stage_time(compute, parameters, replicas, bandwidth, share):  # type: ignore
     return (compute + synchronisation) / replicas
 
 
-@njit(inline="always")
-def transfer_time(output, replicas, bandwidth, ratio):  # type: ignore[no-untyped-def]
-    """Return the time to move an activation forward and its gradient back over the replicas' links."""
-    return 2.0 * output / (bandwidth * replicas) / ratio
-
-
-@njit(inline="always")
-def stashed_bytes(held, replicas, behind):  # type: ignore[no-untyped-def]
-    """Return the bytes of weights and activations, one copy for each minibatch on machines `behind` it.
-
-    The stage's own minibatch does not count, so the last stage needs 0 bytes.
-    """
-    return held * ((behind + replicas - 1) // replicas)
-
-
 class Masks:
     """The relations of the layers.
 

@@ -21,7 +21,7 @@ from partitioner.methods.dp.forms import blocks_of, merged
 from partitioner.methods.dp.forms import split_blocks as unmerged
 from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.linear import refined, starting_orders
-from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, latency, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.beam import BeamSearch, label_bytes
 from partitioner.methods.latency.sequence.chains import coarsened, sequenced
@@ -35,7 +35,6 @@ from partitioner.methods.latency.sequence.sequence_table import (
     sequence_model_of,
     states_of,
 )
-from partitioner.methods.latency.timing import latency
 from partitioner.methods.loads import part_numbers
 from partitioner.methods.method import Outcome, OutOfTimeError, Part, Settings, no_split
 from partitioner.problem.arrays import Ints

@@ -23,9 +23,6 @@ class Ask:
     states: str = "antichains"
     straight: bool = False
     fewer_machines: bool = False
-    activation_compression_ratio: float | None = None
-    memory: float | None = None
-    consistent: bool = False
 
 
 def exhaustive_time(layers: Layers, ask: Ask) -> float:
@@ -69,9 +66,6 @@ class _Search:
         self.output = [layers.activation[list(cut(layers, s))].sum() if s else 0.0 for s in self.ideals]
         self.compute = [layers.time[list(s)].sum() for s in self.ideals]
         self.weights = [layers.parameters[list(s)].sum() for s in self.ideals]
-        self.held = [
-            w + layers.activation[list(s)].sum() for w, s in zip(self.weights, self.ideals, strict=True)
-        ]
         self.last = len(self.ideals) - 1
         self.value = cache(self._value)
 
@@ -79,10 +73,7 @@ class _Search:
         """The best time between two states on all machines of a level; below no level, on one machine."""
         end = self.last if end is None else end
         if level < 0:
-            comparable = self.ideals[start] < self.ideals[end]
-            return (
-                self.compute[end] - self.compute[start] if comparable or not self.ask.consistent else math.inf
-            )
+            return float(self.compute[end] - self.compute[start])
         machines = self.ask.levels[level][0]
         return min(self._pipelines(level, start, end, machines), default=math.inf)
 
@@ -91,39 +82,32 @@ class _Search:
 
         With fewer machines allowed some of them may be idle, but not before the second state.
         """
-        machines = self.ask.levels[level][0]
         idle = range(budget if self.ask.fewer_machines and end > start + 1 else 1)
         for used in (budget - i for i in idle):
             if not self.ask.straight or used == 1:
-                yield self._stage(level, start, end, used, machines - used, first=True)
+                yield self._stage(level, start, end, used, first=True)
             for cut in range(start + 1, end):
                 if not self.ideals[cut] < self.ideals[end]:
                     continue
                 for replicas in range(1, 2 if self.ask.straight else used):
                     if replicas < used:
-                        last = self._stage(level, cut, end, replicas, machines - used, first=False)
+                        last = self._stage(level, cut, end, replicas, first=False)
                         for before in self._pipelines(level, start, cut, used - replicas):
                             yield max(before, last)
 
-    def _stage(self, level: int, start: int, end: int, replicas: int, behind: int, first: bool) -> float:
-        """The largest of compute with synchronisation, input and output; infinity if memory lacks."""
+    def _stage(self, level: int, start: int, end: int, replicas: int, first: bool) -> float:
+        """The largest of compute with synchronisation, input and output."""
         bandwidth = self.ask.levels[level][1]
-        held = self.held[end] - self.held[start]
-        if self.ask.memory is not None and math.ceil(behind / replicas) * held > self.ask.memory:
-            return math.inf
         weights = self.weights[end] - self.weights[start]
         sync = 4 * (replicas - 1) * weights / (bandwidth * replicas) / self._share(level, first)
         time = float(self.value(level - 1, start, end) + sync) / replicas
-        ratio = self.ask.activation_compression_ratio
-        if ratio is None or first:
+        if first:
             return time
-        transfers = [2 * self.output[start] / (bandwidth * replicas) / ratio]
+        transfers = [2 * self.output[start] / (bandwidth * replicas)]
         if end < self.last:
-            transfers.append(2 * self.output[end] / (bandwidth * replicas) / ratio)
+            transfers.append(2 * self.output[end] / (bandwidth * replicas))
         return max(time, *map(float, transfers))
 
     def _share(self, level: int, first: bool) -> int:
         below = [machines for machines, _ in self.ask.levels[:level]]
-        if self.ask.consistent:
-            return math.prod(below)
         return below[-1] if below and first else 1

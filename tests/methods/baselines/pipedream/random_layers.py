@@ -37,7 +37,4 @@ def ask(rng: random.Random, levels: int, most: int, states: str) -> Ask:
         states,
         straight=rng.random() < 0.3,
         fewer_machines=rng.random() < 0.4,
-        activation_compression_ratio=rng.choice((None, 1, 1.0, 2.5)),
-        memory=rng.choice((None, None, 0, 20, 60, 150)),
-        consistent=rng.random() < 0.3,
     )

@@ -77,14 +77,13 @@ def test_larger_cases_equal_exhaustive_search(levels: int, machines: int, size: 
     check_against_exhaustive_search(4, 3000 // levels, levels, machines, size)
 
 
-@pytest.mark.parametrize("levels", [1, 2])
-def test_all_ideals_are_never_worse(levels: int) -> None:
-    """Antichain states are ideals whose cuts cost no less; on several levels if segments are consistent."""
+def test_all_ideals_are_never_worse() -> None:
+    """Antichain states are ideals whose cuts cost no less."""
     rng, better = random.Random(5), 0
     for _ in range(400):
         layers = residual(rng, rng.randint(4, 9))
-        question = ask(rng, levels, 4, "antichains")
-        options = asdict(question) | {"consistent": True, "fewer_machines": True, "memory": None}
+        question = ask(rng, 1, 4, "antichains")
+        options = asdict(question) | {"fewer_machines": True}
         narrow = planned(layers, Ask(**options))
         wide = planned(layers, Ask(**(options | {"states": "ideals"})))
         assert narrow is not None and wide is not None
@@ -96,15 +95,14 @@ def test_all_ideals_are_never_worse(levels: int) -> None:
 def test_stages_of_the_last_level_hold_those_of_the_first() -> None:
     """Two groups of two on a chain of equal layers: four stages, one machine each."""
     even = Layers([3.0] * 4, [1.0] * 4, [50.0] * 4, [(0, 1), (1, 2), (2, 3)])  # type: ignore[arg-type]
-    found = plan(even, [(2, 10.0), (2, 1.0)], activation_compression_ratio=1.0)
+    found = plan(even, [(2, 10.0), (2, 1.0)])
     assert found.time == 3.0
     assert [stage.layers for stage in found.stages] == [(0,), (1,), (2,), (3,)]
     assert {stage.replicas for stage in found.stages} == {(1, 1)}
 
 
-def test_figures_for_comparison() -> None:
+def test_the_time_of_one_replicated_stage() -> None:
     """Three machines: (8 + 4 * 2 * 90 / (10 * 3)) / 3; then two such groups at bandwidth 5."""
-    assert plan(CHAIN, [(3, 10.0)]).single_machine_time == 8.0
     assert plan(CHAIN, [(3, 10.0)]).data_parallel_time == pytest.approx(32 / 3)
     twice = plan(CHAIN, [(3, 10.0), (2, 5.0)]).data_parallel_time
     assert twice == pytest.approx((32 / 3 + 4 * 90 / (5 * 2) / 3) / 2)
@@ -126,8 +124,6 @@ def test_an_idle_machine_may_be_better() -> None:
         ({"levels": [(2, math.nan)]}, "levels"),
         ({"levels": [2]}, "levels"),
         ({"states": "cuts"}, "states"),
-        ({"activation_compression_ratio": 0}, "activation_compression_ratio"),
-        ({"memory": -1.0}, "memory"),
         ({"max_states": 0}, "max_states"),
     ],
 )

@@ -117,12 +117,7 @@ def test_profiles_are_planned_as_the_planner_does(path: Path, groups: list[int],
     kind = replace(workload.devices.kinds[0], name="gpu", times="accelerator")
     devices = replace(wired(groups, 1.0), kinds=(kind,))
     found = solve(workload.graph, devices, method="pipedream", replicas=replicas)
-    expected = plan(
-        planner_layers(path),
-        machines(groups, PCI_EXPRESS),
-        straight=replicas == 1,
-        activation_compression_ratio=1.0,
-    )
+    expected = plan(planner_layers(path), machines(groups, PCI_EXPRESS), straight=replicas == 1)
     assert found.statistics["predicted"] == pytest.approx(expected.time * MS_PER_SECOND, rel=1e-9)
     assert found.statistics["states"] == expected.states
     check(workload.graph, devices, found)
@@ -144,7 +139,7 @@ def test_random_graphs_are_planned_as_the_planner_does(groups: list[int], count:
         graph, devices = training_graph(layers, bandwidth), wired(groups, bandwidth, **models)
         replicas = rng.choice((1, math.prod(groups)))
         found = solve(graph, devices, method="pipedream", replicas=replicas)
-        asked: dict[str, Any] = {"straight": replicas == 1, "activation_compression_ratio": 1.0}
+        asked: dict[str, Any] = {"straight": replicas == 1}
         most = [min(groups[0], len(layers))] if replicas == len(groups) == 1 else groups
         try:
             expected = plan(layers, machines(most, bandwidth), **asked)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit, overwrite
-from partitioner.methods.latency.kernel.tracking import recost, refresh, shift, span, timed
+from partitioner.methods.latency._timing_core import recost, refresh, shift, span, timed
 from partitioner.methods.local_search.kernel import TWO, draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
@@ -199,7 +199,7 @@ def anneal(model, state, scratch, control, rng, best, value, budget):
     Parameters
     ----------
     model, state, scratch, control
-        See :mod:`partitioner.methods.latency.kernel.tracking`; the state is changed.
+        See :mod:`partitioner.methods.latency._timing_core`; the state is changed.
     rng
         Shape (1,): the state of the random numbers, which is changed.
     best, value

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.dp._levels_core import cut_costs, end_costs, segment_costs
 from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.dp.levels_tables import Segments
+from partitioner.methods.dp.levels_weights import cut_costs, end_costs, segment_costs
 from tests.methods.dp.pipeline_cases import problem_of
 from tests.random_pipelines import random_case
 
@@ -42,6 +42,6 @@ def test_costs_by_definition(seed: int) -> None:
                 cost += leave[e]
         assert total == pytest.approx(cost)
         share = segments.mask(low, high)
-        each = end_costs(share, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        each = end_costs(share, nets, enter, leave)
         assert each.sum() == pytest.approx(total)
         assert not each[~share].any()

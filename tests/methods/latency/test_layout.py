@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from partitioner.methods.latency.layout import latency, obeys
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.places import device_kinds
 from tests.methods.latency.workloads import judged, random_layout, random_problems
 from tests.methods.slow_parameters import slow

@@ -1,1 +1,0 @@
-"""The time of one sample, updated while nodes move, and simulated annealing on it, compiled."""
