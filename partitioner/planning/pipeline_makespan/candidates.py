@@ -118,8 +118,10 @@ class Ranking:
                 bound = self.regime.microbatches * min(wide, first.bound)
         return bound
 
-    def fill_and_drain(self) -> float:
+    def fill_and_drain(self, known: float) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
+
+        `known` is the number of microbatches times a lower bound on the largest load of a stage.
 
         The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
         ideals are too many it knows the number of stages in series alone.
@@ -130,20 +132,21 @@ class Ranking:
             return 0.0
         exact = self.request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
-        return min(self._fill_and_drain(exact, count) for count in numbers_of(exact))
+        return min(self._fill_and_drain(exact, count, known) for count in numbers_of(exact))
 
-    def _fill_and_drain(self, exact: PipelineProblem, count: int | None) -> float:
+    def _fill_and_drain(self, exact: PipelineProblem, count: int | None, known: float) -> float:
         """Do the same where every stage has a number of devices; None for any."""
         from partitioner.methods.dp.forms import with_replicas
         from partitioner.methods.pipeline_bound.fill_drain import fill_drain
         from partitioner.methods.pipeline_bound.paths import spine_of
-        from partitioner.methods.pipeline_bound.series import series_bound
+        from partitioner.methods.pipeline_bound.series import busiest_bound, series_bound
 
         assert self.best is not None
         request = self.request
         exact = with_replicas(exact, count)
         spine = spine_of(request.fitted, exact)
-        known = series_bound(exact, spine)
+        busiest = busiest_bound(exact, spine, known / (self.regime.microbatches or 1))
+        known = max(series_bound(exact, spine), busiest)
         for apart in (True, False):
             problem = exact if apart else request.problem()
             if self.expired or not isinstance(problem, PipelineProblem):

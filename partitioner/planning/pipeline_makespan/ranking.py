@@ -84,7 +84,7 @@ def _search(ranking: Ranking) -> float:
             bound = ranking.first(problem)
         if not ranking.expired:
             bound = max(bound, ranking.candidates())
-            bound = max(bound, ranking.fill_and_drain())
+            bound = max(bound, ranking.fill_and_drain(bound))
             ranking.batches(bound)
             ranking.refine(problem)
     return bound

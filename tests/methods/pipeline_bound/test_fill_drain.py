@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerError, solve
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.fill_drain import fill_drain
 from partitioner.methods.pipeline_bound.paths import spine_of
-from partitioner.methods.pipeline_bound.series import series_bound
+from partitioner.methods.pipeline_bound.series import busiest_bound, series_bound
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
@@ -137,8 +138,9 @@ def bounds_of(asked: Asked, value: float) -> list[float]:
     for problem in (apart, request.problem()):
         assert isinstance(problem, PipelineProblem)
         assert isinstance(apart, PipelineProblem)
-        in_series = series_bound(problem, spine_of(asked.graph, problem))
-        found += [in_series] if in_series else []
+        spine = spine_of(asked.graph, problem)
+        known = series_bound(problem, spine), busiest_bound(problem, spine, relax(problem).bound)
+        found += [bound for bound in known if bound]
         search = fill_drain(asked.graph, problem, apart, spine_of(asked.graph, apart), Settings(), value)
         if search is not None:
             for _ in search.narrow():
