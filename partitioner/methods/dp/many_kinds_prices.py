@@ -103,12 +103,8 @@ def _priced(
         best, steps = time.copy(), np.geomspace(EFFORT.first_step, EFFORT.last_step, rounds)
         _improve(time.copy(), best, work, problem.count, present, steps)
         time = best
-    weight = np.full((len(present), problem.n), np.inf)
-    runs = np.isfinite(work)
-    for k, row in enumerate(np.where(runs, work, 0.0)):
-        cost = np.minimum(np.multiply.outer(time[:, k], row), HUGE)
-        cost += np.multiply.outer(memory[:, k], problem.size)
-        np.minimum(weight, cost, out=weight, where=np.logical_and.outer(present[:, k], runs[k]))
+    weight = np.empty((len(present), problem.n))
+    _fill_weights(time, memory, work, problem.size, present, weight)
     return SetPrices(present, time, memory, weight)
 
 
@@ -158,3 +154,17 @@ def _improve(price, best, work, count, present, steps):  # type: ignore[no-untyp
                 excess = min(load[k] * members / mean, STEEPEST) - 1.0
                 if present[row, k]:
                     price[row, k] *= math.exp(steps[e] * excess)
+
+
+@njit(cache=True, nogil=True)
+def _fill_weights(price, memory_price, work, size, present, weight):  # type: ignore[no-untyped-def]
+    """Write the least cost of each supernode on any kind of each set, infinity if none may run it."""
+    kinds, n = work.shape
+    for row in range(len(price)):
+        for v in range(n):
+            least = np.inf
+            for k in range(kinds):
+                if present[row, k] and work[k, v] < np.inf:
+                    cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
+                    least = min(least, cost)
+            weight[row, v] = least

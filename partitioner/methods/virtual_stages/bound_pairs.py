@@ -101,11 +101,16 @@ def pair_step(
     return steps
 
 
+@njit(cache=True, nogil=True)
 def cheapest_sums(one: Floats, other: Floats) -> Floats:
     """Return the least sums over a middle cut, shape (m, m), of two matrices of that shape."""
-    found = np.full(one.shape, np.inf)
-    for c in range(len(one)):
-        np.minimum(found, one[:, c, None] + other[c], out=found)
+    m = len(one)
+    found = np.full((m, m), np.inf)
+    for a in range(m):
+        for c in range(m):
+            if one[a, c] < np.inf:
+                for b in range(m):
+                    found[a, b] = min(found[a, b], one[a, c] + other[c, b])
     return found
 
 
