@@ -11,7 +11,7 @@ import numpy as np
 from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.loads import joint_terms
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.kernel import CutNets, Modes, cut_transfers
+from partitioner.methods.virtual_stages.kernel import CutNets, Modes, NetReach, cut_transfers, sure_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 
@@ -164,6 +164,38 @@ class CutCosts:
             found = np.stack([np.sum(part, axis=0) for part in parts])
             self.known[key] = np.where(self.possible, found, np.inf)
         return self.known[key]
+
+    def sure_terms(self, devices: int, chunks: int) -> Floats:
+        """Return terms as :meth:`terms` does, whose sums over stages of a device are no more than its load.
+
+        Stages go round the devices, so that two of a device have at least `devices` - 1 others between them.
+        """
+        shape = len(self.cuts), len(self.cuts)
+        into_out = np.zeros((2, *shape))
+        nets = self.nets(np.ones(len(self.problem.nets.cost), dtype=bool))
+        sure_transfers(self.cuts.nested, nets, self._reach(devices, chunks), into_out)
+        parts = joint_terms(self.problem.communication, [self.busy], [into_out[0]], [into_out[1]])
+        return np.where(self.possible, np.stack([np.sum(part, axis=0) for part in parts]), np.inf)
+
+    def _reach(self, devices: int, chunks: int) -> NetReach:
+        """Return which pins outside of stages may be in other stages of the device."""
+        (below, above), cuts, gap = self.cuts.reach, self.cuts, devices - 1
+        pins, count = self.problem.nets.pins.lists(), len(self.problem.nets.cost)
+        before, after = np.zeros((2, len(cuts), count)), np.zeros((2, len(cuts), count))
+        part = np.ones(count)
+        for e, row in enumerate(pins):
+            inside = cuts.member[:, row]
+            room = np.where(inside, cuts.size[:, None] - below[row], -1)
+            behind = np.where(inside, -1, above[row] - cuts.size[:, None])
+            none = self.problem.n
+            before[:, :, e] = room.max(axis=1), np.where(inside, room, none).min(axis=1)
+            after[:, :, e] = behind.max(axis=1), np.where(inside, none, behind).min(axis=1)
+            span = int((above[row][None, :] - below[row][:, None]).max())
+            part[e] = 1 / max(1, min(chunks, len(row), (span + devices + 1) // devices))
+        if self.problem.communication == "duplex":  # in and out are not one sum
+            part[:] = 0.0
+        far, near = (before[0] >= gap, after[0] >= gap), (before[1] < gap, after[1] < gap)
+        return NetReach(*far, *near, part)
 
     def _transfers(self, nets: Bools) -> tuple[Floats, Floats]:
         of_nets, found = self.nets(nets), np.zeros((2, len(self.cuts), len(self.cuts)))

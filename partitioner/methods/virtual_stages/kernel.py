@@ -160,6 +160,52 @@ def cut_transfers(nested: Bools, nets: CutNets, early: Ints, made: Ints, found: 
                     found[1, a, b] += cost[e]
 
 
+class NetReach(NamedTuple):
+    """What is known of the pins of nets outside of a stage between two cuts.
+
+    Parameters
+    ----------
+    far_before, far_after
+        Shape (m, nets): whether a pin before the first cut, or after the last one, may be in another stage
+        of the same device.
+    near_before, near_after
+        The same: whether a pin there cannot be in another stage of the device.
+    part
+        Shape (nets,): what each stage of a device that has pins pays at least, as a part of the cost, if
+        another device has a pin.
+    """
+
+    far_before: Bools
+    far_after: Bools
+    near_before: Bools
+    near_after: Bools
+    part: Floats
+
+
+@njit(cache=True, nogil=True)
+def sure_transfers(nested: Bools, nets: CutNets, reach: NetReach, found: Floats) -> None:
+    """Add to `found`, shape (2, m, m), the least costs of nets that stages pay wherever others are.
+
+    The first sum is that of nets whose source is elsewhere. The costs of all stages of a device together are
+    no more than those of the device.
+    """
+    held, sent, cost = nets.held, nets.sent, nets.cost
+    m = len(nested)
+    for a in range(m):
+        for b in range(m):
+            if not nested[a, b]:
+                continue
+            for e in range(len(cost)):
+                inside = held[b, e] - held[a, e]
+                if inside == 0 or inside == nets.pins[e]:
+                    continue
+                paid = cost[e]
+                if reach.far_before[a, e] or reach.far_after[b, e]:
+                    near = reach.near_before[a, e] or reach.near_after[b, e]
+                    paid = cost[e] * reach.part[e] if near else 0.0
+                found[1 if sent[b, e] - sent[a, e] > 0 else 0, a, b] += paid
+
+
 class Modes(NamedTuple):
     """Modes in which stages run, each array of shape (modes,); those of a stage rise in their time.
 

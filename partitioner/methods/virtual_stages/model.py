@@ -179,7 +179,12 @@ class VirtualModel:
 
         They are infinite where the user's limits allow no stage.
         """
-        terms = [each.alone if self.adds_up else each.terms(~self.shared) for each in self.costs]
+        if self.adds_up:
+            terms = [each.alone for each in self.costs]
+        elif self.chunks > 2:
+            terms = [each.sure_terms(self.devices, self.chunks) for each in self.costs]
+        else:
+            terms = [each.terms(~self.shared) for each in self.costs]
         return [np.where(each.allowed, low, np.inf) for each, low in zip(self.costs, terms, strict=True)]
 
     @cached_property

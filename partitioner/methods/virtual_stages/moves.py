@@ -27,14 +27,15 @@ class StageMovesEffort:
 
     Parameters
     ----------
-    moves, scarce_moves
-        The moves that are tried, and where memory is scarce.
+    moves, scarce_moves, joint_moves
+        The moves that are tried, where memory is scarce, and with the tensors that stages share.
     shaken
         How many borders are moved at random at a time.
     """
 
     moves: int = 20_000
     scarce_moves: int = 400
+    joint_moves: int = 1500
     shaken: int = 3
 
 
@@ -100,8 +101,14 @@ def _path(model: VirtualModel) -> Ints:
     return np.array(found)
 
 
-def cost_of(model: VirtualModel, stages: DealtStages) -> Cost:
-    """Return the excess of memory, the largest load, and the sum of squared loads, in order of importance."""
+def cost_of(model: VirtualModel, stages: DealtStages, joint: bool = False) -> Cost:
+    """Return the excess of memory, the largest load, and the sum of squared loads, in order of importance.
+
+    Stages share no tensors unless `joint`.
+    """
+    if joint:
+        loads = model.loads(stages) if model.feasible(stages) else np.full(model.devices, np.inf)
+        return 0.0, float(loads.max()), float((loads**2).sum())
     loads, slower = model.quick_loads(stages), model.slower(stages)
     unfit = np.isinf(slower)  # modes hold too much together, though each may hold less
     loads += np.where(unfit, 0.0, slower)
@@ -109,17 +116,25 @@ def cost_of(model: VirtualModel, stages: DealtStages) -> Cost:
     return excess, float(loads.max()), float((loads**2).sum())
 
 
-def improved(model: VirtualModel, stages: DealtStages, settings: Settings) -> DealtStages:
+def refined(model: VirtualModel, stages: DealtStages, settings: Settings) -> DealtStages:
+    """Return the stages after moves as in :func:`improved`, and then with the tensors that stages share."""
+    found = improved(model, stages, settings)
+    return found if model.adds_up else improved(model, found, settings, joint=True)
+
+
+def improved(
+    model: VirtualModel, stages: DealtStages, settings: Settings, joint: bool = False
+) -> DealtStages:
     """Return the stages after moves of single borders and exchanges of kinds that each lower the cost."""
-    cost, going = cost_of(model, stages), True
-    left = EFFORT.scarce_moves if model.scarce else EFFORT.moves
+    cost, going = cost_of(model, stages, joint), True
+    left = EFFORT.joint_moves if joint else EFFORT.scarce_moves if model.scarce else EFFORT.moves
     while going:
         going = False
         for other in _moves(model, stages):
             left -= 1
             if settings.expired or left < 0:
                 return stages
-            found = cost_of(model, other)
+            found = cost_of(model, other, joint)
             if _lower(found, cost):
                 stages, cost, going = other, found, True
                 break

@@ -77,6 +77,7 @@ class RankPrices:
         self.rank = np.repeat(np.arange(model.devices), [len(one) for one in each])
         self.samples = np.concatenate(each)  # of all combinations of all devices
         self.memory = costs.memory if model.scarce else np.inf
+        self.unit = costs.memory if 0 < costs.memory < np.inf else 1.0
         self.load = np.full((model.devices, len(self.low)), 1 / (model.devices * len(self.low)))
         self.held = np.zeros(len(self.rank))
 
@@ -86,7 +87,7 @@ class RankPrices:
         The loads have shape (devices, terms); the excess is a part of the memory, of every combination.
         """
         model, chunk = self.model, np.arange(self.model.stages) // self.model.devices
-        scale = 0.0 if np.isinf(self.memory) else 1 / self.memory
+        scale = 0.0 if np.isinf(self.memory) else 1 / self.unit
         each = [np.bincount(self.rank, self.held * s, model.devices) for s in self.samples.T]
         once = (scale * np.bincount(self.rank, self.held, model.devices)).astype(np.float64)
         kept = (scale * np.stack(each)).astype(np.float64)
@@ -101,11 +102,15 @@ class RankPrices:
         amount = amount + (self.samples * modes.kept[chosen].reshape(-1, model.devices).T[self.rank]).sum(
             axis=1
         )
-        return value - float(self.held.sum()) * (scale > 0), borders, loads, scale * amount - 1.0
+        if np.isinf(self.memory):
+            return value, borders, loads, np.full(len(self.rank), -1.0)
+        room = self.memory / self.unit
+        return value - room * float(self.held.sum()), borders, loads, amount / self.unit - room
 
     def change(self, loads: Floats, excess: Floats, step: float) -> None:
         """Raise the prices along loads and excess."""
-        self.load = _on_simplex(self.load + step * loads)
+        move = step * (loads - loads.mean())
+        self.load = _on_simplex(self.load + move / max(1.0, abs(move).max()))
         if np.isfinite(self.memory):
             self.held = np.maximum(0.0, self.held + step * excess)
 

@@ -13,7 +13,7 @@ import numpy as np
 from partitioner.methods.method import Settings, meets
 from partitioner.methods.virtual_stages.borders import memory_shares
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel
-from partitioner.methods.virtual_stages.moves import even_stages, improved, orders_of, shaken
+from partitioner.methods.virtual_stages.moves import even_stages, improved, orders_of, refined, shaken
 from partitioner.methods.virtual_stages.pairs import PairSearch
 from partitioner.methods.virtual_stages.prices import priced_stages
 from partitioner.methods.virtual_stages.rounds import best_rounds, least_mean
@@ -33,8 +33,11 @@ class StageSearchEffort:
     ----------
     limits
         The limits tried in turn, as factors of the bound.
-    width, widest
-        The plans that are kept for each number of stages, and at most.
+    width, wide, widest
+        The plans that are kept for each number of stages, those that are kept then if they were too few, and
+        those of a search of all plans.
+    halvings
+        The searches that keep more plans.
     sums
         Sums of loads made at once.
     exact
@@ -47,7 +50,9 @@ class StageSearchEffort:
 
     limits: tuple[float, ...] = (1.0005, 1.003, 1.01, 1.03, 1.06, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0)
     width: int = 4000
+    wide: int = 64_000
     widest: int = 30_000
+    halvings: int = 6
     sums: int = 4_000_000
     exact: int = 300
     polished: int = 5
@@ -186,7 +191,7 @@ def _by_prices(model: VirtualModel, best: Best, bound: float) -> float:
         if best.closed(bound):
             return bound
     if stages is not None:
-        best.offer(model, improved(model, stages, best.settings))
+        best.offer(model, refined(model, stages, best.settings))
     return bound
 
 
@@ -202,6 +207,9 @@ def _by_loads(model: VirtualModel, best: Best, bound: float) -> float:
             best.offer(model, one.stages)
         if not found[0].complete:
             _polish(model, best, [one.stages for one in found[: EFFORT.polished] if one.stages is not None])
+            bound = _by_more_loads(model, best, bound)
+            if best.model is model and best.stages is not None:
+                best.offer(model, refined(model, best.stages, best.settings))
             return bound
         bound = max(bound, min(found[0].bound, best.value))
         if found[0].stages is not None:
@@ -211,10 +219,32 @@ def _by_loads(model: VirtualModel, best: Best, bound: float) -> float:
     return bound
 
 
+def _by_more_loads(model: VirtualModel, best: Best, bound: float) -> float:
+    """Return the bound after searches that keep more plans, halfway between bound and value."""
+    high = best.value
+    for _ in range(EFFORT.halvings):
+        if best.settings.expired or best.closed(bound) or np.isinf(high):
+            break
+        limit = (bound + high) / 2
+        found = best_rounds(model, limit, EFFORT.wide, True, best.settings)
+        offered = [(best.offer(model, one.stages), i) for i, one in enumerate(found[: EFFORT.exact])]
+        for _, i in sorted(offered)[: EFFORT.polished]:
+            stages = found[i].stages
+            best.offer(model, None if stages is None else refined(model, stages, best.settings))
+        if not found[0].complete:
+            high = limit
+            continue
+        bound = max(bound, min(found[0].bound, best.value))
+        if found[0].stages is not None:
+            break
+        high = min(high, best.value)
+    return bound
+
+
 def _polish(model: VirtualModel, best: Best, plans: list[DealtStages]) -> None:
     """Offer plans after moves of their borders, and the best one after random moves and further ones."""
     for stages in plans:
-        best.offer(model, improved(model, stages, best.settings))
+        best.offer(model, refined(model, stages, best.settings))
     rng = np.random.default_rng(best.settings.seed)
     for _ in range(EFFORT.shakes):
         if best.settings.expired or best.model is not model or best.stages is None:
