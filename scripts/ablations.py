@@ -231,7 +231,7 @@ def _found(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def patched(parts: Sequence[Part], without: str, called: set[str]) -> Iterator[None]:
-    """Leave a part out, and note the others when they are called."""
+    """Leave a part out, and note the others: when they are called, or at once if they are numbers."""
 
     def noting(name: str, usual: Call) -> Call:
         def call(*given: Any, **named: Any) -> Any:
@@ -245,11 +245,13 @@ def patched(parts: Sequence[Part], without: str, called: set[str]) -> Iterator[N
             for place, other in part.calls.items():
                 owner, name = _found(place)
                 usual = getattr(owner, name)
-                if not callable(usual):
+                if part.name == without:
+                    new = other
+                elif callable(usual):
+                    new = noting(part.name, usual)
+                else:  # a record of numbers may be read at any time
                     called.add(part.name)
-                new = (
-                    other if part.name == without else noting(part.name, usual) if callable(usual) else usual
-                )
+                    continue
                 stack.enter_context(patch.object(owner, name, new))
         yield
 
