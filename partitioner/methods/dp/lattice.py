@@ -299,7 +299,12 @@ def weights_above(start: Ints, after: Ints, weight: Floats, linear: bool) -> Flo
 def easiest_followers(lattice: Lattice, growth: Floats) -> Ints32:
     """Return the supernode of least growth among those that can follow each ideal, or -1, shape (K, I)."""
     easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
-    _find_easiest(lattice, growth, easiest)
+    ideal = np.repeat(np.arange(len(lattice.parent)), np.diff(lattice.start))
+    for row, each in zip(easiest, growth[:, lattice.node], strict=True):
+        least = np.full(len(row), np.inf)
+        np.minimum.at(least, ideal, each)
+        best = np.flatnonzero((each == least[ideal]) & (each < np.inf))[::-1]  # the first of equals stays
+        row[ideal[best]] = lattice.node[best]
     return easiest
 
 
@@ -329,14 +334,3 @@ def _add_above(start, after, weight, above):  # type: ignore[no-untyped-def]
                     seen[after[e]] = root
                     stack[depth] = after[e]
                     depth += 1
-
-
-@njit(cache=True, nogil=True)
-def _find_easiest(lattice, growth, easiest):  # type: ignore[no-untyped-def]
-    for k in range(len(growth)):
-        for ideal in range(len(lattice.parent)):
-            least = np.inf
-            for e in range(lattice.start[ideal], lattice.start[ideal + 1]):
-                if growth[k, lattice.node[e]] < least:
-                    least = growth[k, lattice.node[e]]
-                    easiest[k, ideal] = lattice.node[e]

@@ -11,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 
-from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp._stages_core import NOWHERE
@@ -351,7 +350,7 @@ class GroupTables:
         self.shared = PipelineTables(problem, relaxation, lattice)
         self.rest, pipeline = self.shared.rest, problem.pipeline
         group = pipeline.held.argmax(axis=0)
-        below, above = _only_neighbours(lattice.start, lattice.node, lattice.to, lattice.size)
+        below, above = _only_neighbours(lattice)
         unknown = problem.pipeline.unknown_links[int(self.upper)]
         self.ends = self.shared.model.ends._replace(
             linked=True, group=group, link=pipeline.link, unknown=unknown, upper=self.upper,
@@ -436,18 +435,14 @@ def group_state_bytes(problem: PipelineProblem) -> int:
     return WEIGHT * BYTES_PER_PAIR * count * heaviness(count)
 
 
-@njit(cache=True)
-def _only_neighbours(start, node, to, size):  # type: ignore[no-untyped-def]
+def _only_neighbours(lattice: Lattice) -> tuple[Ints, Ints]:
     """Return the only supernode below and the only one above every ideal, -1 if there are several or none."""
-    count, one_below = np.zeros(size, np.int64), np.full(size, NOWHERE, np.int64)
-    one_above = np.full(size, NOWHERE, np.int64)
-    for ideal in range(size):
-        if start[ideal + 1] - start[ideal] == 1:
-            one_above[ideal] = node[start[ideal]]
-        for e in range(start[ideal], start[ideal + 1]):
-            count[to[e]] += 1
-            one_below[to[e]] = node[e] if count[to[e]] == 1 else NOWHERE
-    return one_below, one_above
+    below, above = np.full(lattice.size, NOWHERE), np.full(lattice.size, NOWHERE)
+    alone = np.flatnonzero(np.diff(lattice.start) == 1)
+    above[alone] = lattice.node[lattice.start[alone]]
+    once = (np.bincount(lattice.to, minlength=lattice.size) == 1)[lattice.to]
+    below[lattice.to[once]] = lattice.node[once]
+    return below, above
 
 
 def _new_table(ideals: int, pairs: int, states: int) -> LinkedTable:

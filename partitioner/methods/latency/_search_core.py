@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit, overwrite
-from partitioner.methods.latency._timing_core import recost, refresh, shift, span, timed
+from partitioner.methods.latency._timing_core import recost, refresh, shift, span
 from partitioner.methods.local_search.kernel import TWO, draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
@@ -214,7 +214,7 @@ def anneal(model, state, scratch, control, rng, best, value, budget):
     temperature, strict, tie = control.temperature, control.strict, control.tie
     n, sites = len(place), len(model.sites)
     mark[:] = 0
-    latest, total = timed(model, state, scratch)
+    latest, total = span(model, state, scratch)
     excess = violation_of(model, held)
     energy = latest + tie * total + strict * excess
     # A move is a chain of proposals, each of which frees memory on the device of the last one.

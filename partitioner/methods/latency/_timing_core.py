@@ -179,13 +179,7 @@ class LatencyControl(NamedTuple):
     largest_gain: float = 0.05
 
 
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def length_of(ledger, u, communication):
-    """Return how long a unit of an accelerator runs: its processing and its transfers."""
-    return joint_load(ledger[u, BUSY], ledger[u, INTO], ledger[u, OUT], communication)
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False)
 def span(model, state, scratch):
     """Return the last finish and the sum of all lengths; infinity for both if units wait in a cycle.
 
@@ -217,7 +211,8 @@ def span(model, state, scratch):
         top -= 1
         u = stack[top]
         if u < units:
-            length = length_of(state.ledger, u, model.communication)
+            ledger = state.ledger
+            length = joint_load(ledger[u, BUSY], ledger[u, INTO], ledger[u, OUT], model.communication)
         else:
             length = model.time[u - units, state.place[u - units]]
         finish = ready[u] + length
@@ -244,12 +239,6 @@ def span(model, state, scratch):
     if done < n:
         return np.inf, np.inf
     return latest, total
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def timed(model, state, scratch):
-    """Return the last finish and the sum of all lengths of a state."""
-    return span(model, state, scratch)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -288,18 +277,6 @@ def enlist(state, v, u):
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def strike(state, v, u):
-    """Remove a node from the list of its unit."""
-    following, previous = state.following, state.previous
-    if previous[v] >= 0:
-        following[previous[v]] = following[v]
-    else:
-        state.head[u] = following[v]
-    if following[v] >= 0:
-        previous[following[v]] = previous[v]
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def shift(model, state, v, d, b):
     """Move node `v` to device `d` and unit `b`, without updating the ledger (see :func:`recost`)."""
     place, unit, outer, held = state.place, state.unit, state.outer, state.held
@@ -313,7 +290,13 @@ def shift(model, state, v, d, b):
         outer[u] += int(u != b) - int(u != a)
     held[place[v]] -= model.size[v]
     held[d] += model.size[v]
-    strike(state, v, a)
+    following, previous = state.following, state.previous
+    if previous[v] >= 0:
+        following[previous[v]] = following[v]
+    else:
+        state.head[a] = following[v]
+    if following[v] >= 0:
+        previous[following[v]] = previous[v]
     enlist(state, v, b)
     place[v], unit[v] = d, b
 

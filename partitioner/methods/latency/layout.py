@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.methods import rules
-from partitioner.methods.latency._timing_core import LatencyModel, LatencyState, Scratch, refresh, timed
+from partitioner.methods.latency._timing_core import LatencyModel, LatencyState, Scratch, refresh, span
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Ints, rows_of
@@ -64,7 +64,7 @@ def latency(problem: SampleProblem, layout: SubgraphLayout) -> float:
     """
     slot = ranked(problem, layout)
     model = model_of(problem, int(slot.max(initial=0)) + 1)
-    return float(timed(model, state_of(model, SubgraphLayout(layout.place, slot)), scratch_of(model))[0])
+    return float(span(model, state_of(model, SubgraphLayout(layout.place, slot)), scratch_of(model))[0])
 
 
 def obeys(problem: SampleProblem, layout: SubgraphLayout) -> bool:

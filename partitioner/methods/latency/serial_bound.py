@@ -111,7 +111,18 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
             if ideals[i] >> numba.uint64(v) & one:
                 last[v] = -1.0
                 continue
-            alone[v], shared[v] = _reached(ideals[i], v, alone, shared, free, paid, cost)
+            # The earliest end of node v after the ideal: alone, and in a subgraph that began outside.
+            by_itself, in_subgraph = 0.0, max(cost[0, v + 1], 0.0)
+            for u in range(v):
+                moved = cost[u + 1, v + 1]
+                if moved < 0:
+                    continue
+                if ideals[i] >> numba.uint64(u) & one:
+                    in_subgraph = max(in_subgraph, moved)
+                else:
+                    by_itself = max(by_itself, min(alone[u], shared[u] + moved))
+                    in_subgraph = max(in_subgraph, min(shared[u], alone[u] + moved))
+            alone[v], shared[v] = by_itself + free[v], in_subgraph + paid[v]
             most = 0.0
             for w in range(v + 1, n + 1):
                 most = max(most, cost[v + 1, w + 1])
@@ -130,22 +141,6 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
                     if middle >> numba.uint64(latest) & one and after[latest] & middle == 0:
                         result[i, j] = last[latest]
                         break
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _reached(ideal, v, alone, shared, free, paid, cost):  # type: ignore[no-untyped-def]
-    """Return the earliest end of node v after the ideal: alone, and in a subgraph that began outside."""
-    by_itself, in_subgraph = 0.0, max(cost[0, v + 1], 0.0)
-    for u in range(v):
-        moved = cost[u + 1, v + 1]
-        if moved < 0:
-            continue
-        if ideal >> numba.uint64(u) & numba.uint64(1):
-            in_subgraph = max(in_subgraph, moved)
-        else:
-            by_itself = max(by_itself, min(alone[u], shared[u] + moved))
-            in_subgraph = max(in_subgraph, min(shared[u], alone[u] + moved))
-    return by_itself + free[v], in_subgraph + paid[v]
 
 
 Mask = NDArray[np.bool_]

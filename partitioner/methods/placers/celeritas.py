@@ -194,15 +194,6 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
     return cut
 
 
-@njit(cache=True, inline="always")
-def _meet(allowed: Bools, a: int, b: int) -> bool:
-    """Whether groups `a` and `b` may run on a common device."""
-    together = False
-    for d in range(allowed.shape[1]):
-        together |= allowed[a, d] and allowed[b, d]
-    return together
-
-
 @njit(cache=True, nogil=True)
 def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float) -> Bools:
     parent, cut = np.arange(len(size)), begins.copy()
@@ -210,7 +201,10 @@ def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float
         a, b = root(parent, group[p - 1]), root(parent, group[p])
         if begins[p] or a == b:
             continue
-        if size[a] + size[b] <= memory and _meet(allowed, a, b):
+        together = False  # whether both may run on a common device
+        for d in range(allowed.shape[1]):
+            together |= allowed[a, d] and allowed[b, d]
+        if together and size[a] + size[b] <= memory:
             parent[b] = a
             size[a] += size[b]
             _narrowed(allowed[a], allowed, b)

@@ -56,8 +56,15 @@ def least_heads(start: Ints, before: Ints, along: Floats, least: Floats) -> Floa
             head[v] = max(head[v], head[before[i]] + least[before[i]])
         while True:
             count, until = _gather(start, before, along, least, head, v, far, members)
-            busy = _one_by_one(head, least, members, count)
+            for i in range(1, count):  # sorted by head, they run one by one
+                u, j = members[i], i
+                while j and head[members[j - 1]] > head[u]:
+                    members[j] = members[j - 1]
+                    j -= 1
+                members[j] = u
+            busy = 0.0
             for i in range(count):
+                busy = max(busy, head[members[i]]) + least[members[i]]
                 far[members[i]] = np.inf
             if busy <= head[v]:
                 break
@@ -66,7 +73,7 @@ def least_heads(start: Ints, before: Ints, along: Floats, least: Floats) -> Floa
     return head
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True)
 def _gather(
     start: Ints, before: Ints, along: Floats, least: Floats, head: Floats, v: int, far: Floats, members: Ints
 ) -> tuple[int, float]:
@@ -89,18 +96,3 @@ def _gather(
             return count, until
         here = members[begun]
         begun += 1
-
-
-@njit(cache=True, inline="always")
-def _one_by_one(head: Floats, least: Floats, members: Ints, count: int) -> float:
-    """Return the earliest end of the tasks if one device runs them; `members` is sorted by head."""
-    for i in range(1, count):
-        u, j = members[i], i
-        while j and head[members[j - 1]] > head[u]:
-            members[j] = members[j - 1]
-            j -= 1
-        members[j] = u
-    end = 0.0
-    for i in range(count):
-        end = max(end, head[members[i]]) + least[members[i]]
-    return end

@@ -42,14 +42,14 @@ def path_ends(graph: PassGraph, length: Floats, sent: Floats, fetched: Floats, e
     return last
 
 
-@njit(cache=True, nogil=True)
 def count_passes(graph: PassGraph, via: Ints, last: int) -> Floats:
     """Return how many passes of each stage and kind are on a path, shape (stages, 3)."""
+    path = []
+    while last >= 0:
+        path.append(last)
+        last = int(via[last])
     found = np.zeros((graph.stages, 3))
-    k = last
-    while k >= 0:
-        found[graph.stage[k], graph.direction[k]] += 1.0
-        k = via[k]
+    np.add.at(found, (graph.stage[path], graph.direction[path]), 1.0)
     return found
 
 
