@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -205,3 +206,15 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 def _name_of(entry: Any) -> str:
     name: str = entry.name
     return name
+
+
+def imported(place: str) -> Any:
+    """Return the function of a text ``"module:function"``; import its module if need be.
+
+    Examples
+    --------
+    >>> imported("math:gcd")(12, 18)
+    6
+    """
+    module, function = place.split(":")
+    return getattr(import_module(module), function)

@@ -8,8 +8,8 @@ from inspect import isroutine, signature
 from typing import Any, cast, get_args, get_type_hints
 
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.registry import imported
 from partitioner.evaluation.shape import SHAPES
-from partitioner.methods.imported import imported
 from partitioner.methods.method import Method, Outcome, Settings
 from partitioner.problem.problem import Problem
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.base.registry import Registry
+from partitioner.base.registry import Registry, imported
 from partitioner.evaluation.capacity import check_cache, evaluate_capacity
 from partitioner.evaluation.one_by_one import evaluate_makespan
 from partitioner.evaluation.one_sample import evaluate_latency
@@ -16,7 +16,6 @@ from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.solution import PlanRecord, Solution
 from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_piper, evaluate_throughput
 from partitioner.evaluation.terms import Terms
-from partitioner.methods.imported import imported
 from partitioner.methods.registry import METHODS
 from partitioner.problem.contract import contract, contract_piper
 from partitioner.problem.goal import Goal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from partitioner.methods.imported import imported
+from partitioner.base.registry import imported
 from partitioner.methods.solvers.backends.backend import Job, News
 from partitioner.methods.solvers.worker_pool import Event
 

@@ -30,11 +30,11 @@ from typing import NamedTuple
 import numpy as np
 from ortools.math_opt.python import mathopt
 
+from partitioner.base.registry import imported
 from partitioner.methods.bounds.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
 from partitioner.methods.bounds.cover_steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.halving import Halving
-from partitioner.methods.imported import imported
 from partitioner.methods.solvers.backends.backend import Answer, apart, guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PartsProblem

@@ -15,15 +15,6 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp._fill_core import UsefulStates, list_states
-from partitioner.methods.dp._passes_core import (
-    INTO,
-    LEAVING,
-    STAYING,
-    PassNets,
-    add_pass_nets,
-    new_nets,
-    remove_pass_nets,
-)
 from partitioner.methods.dp._stages_core import (
     LAYERS,
     NEAR,
@@ -32,6 +23,15 @@ from partitioner.methods.dp._stages_core import (
     add_layers,
     add_numbers,
     remove_layers,
+)
+from partitioner.methods.dp._transfers_core import (
+    INTO,
+    LEAVING,
+    STAYING,
+    PassNets,
+    add_pass_nets,
+    new_nets,
+    remove_pass_nets,
 )
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import Ints32, mark, relocate

@@ -11,8 +11,8 @@ import numpy as np
 from partitioner.base.compiled import njit, stable_order
 from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp._crossing_core import joint_transfers
 from partitioner.methods.dp._stages_core import DEPTH, LISTED, WEIGHTS, list_stages, new_walk, spread, takes
+from partitioner.methods.dp._transfers_core import joint_transfers
 from partitioner.problem.arrays import Bools, Floats
 
 SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._crossing_core import STAMP, list_crossing
+from partitioner.methods.dp._transfers_core import STAMP, list_crossing
 from partitioner.methods.dp.lattice import first_later_cover, mark, relocate
 from partitioner.problem.arrays import Floats, Ints
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from partitioner.base.registry import imported
 from partitioner.methods.bounds.cuts import holds
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.communication_kernel import SEQUENTIAL
@@ -33,7 +34,6 @@ from partitioner.methods.dp.chain import clipped, growth_of, stage_model, used_d
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice import weights_above
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
-from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Part, Settings, meets
 from partitioner.methods.units import load_unit, rounded_up

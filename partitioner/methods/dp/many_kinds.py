@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioner.base.registry import imported
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp import exchange
 from partitioner.methods.dp._many_kinds_core import (
@@ -43,7 +44,6 @@ from partitioner.methods.dp.chain import growth_of
 from partitioner.methods.dp.forms import turned_stages
 from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.many_kinds_prices import SetPrices, prices_of, prices_within
-from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Part, Settings
 from partitioner.methods.units import load_unit

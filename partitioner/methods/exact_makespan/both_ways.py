@@ -12,8 +12,7 @@ import numpy as np
 from partitioner.methods.exact_makespan.jobs import Jobs, jobs_of
 from partitioner.methods.exact_makespan.path import new_path
 from partitioner.methods.exact_makespan.prune import can_end
-from partitioner.methods.exact_makespan.search import search
-from partitioner.methods.exact_makespan.steps import list_steps
+from partitioner.methods.exact_makespan.search import list_steps, search
 from partitioner.methods.exact_makespan.store import new_store
 from partitioner.methods.method import ROUNDING, Settings, meets
 from partitioner.methods.placers.found import Found, time_unit

@@ -1,4 +1,4 @@
-"""The exact search, depth first, compiled."""
+"""The exact search, depth first, compiled: which task starts next, where and when."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.exact_makespan.jobs import Jobs
-from partitioner.methods.exact_makespan.path import Path, place, take_back
+from partitioner.methods.exact_makespan.path import NOWHERE, Path, place, take_back
 from partitioner.methods.exact_makespan.prune import can_end
-from partitioner.methods.exact_makespan.steps import list_steps
 from partitioner.methods.exact_makespan.store import Store, is_new
 from partitioner.problem.arrays import Ints
 
@@ -37,7 +36,12 @@ def search(
         path.level[k].tried += 1
         place(jobs, path, k, step.task, step.device, step.start)
         if k + 1 == n:
-            end = _keep(path, most + slack, best)
+            end = 0.0
+            for v in range(n):
+                end = max(end, path.task[v].finish)
+            if end <= most + slack:
+                for v in range(n):
+                    best[0, v], best[1, v] = path.task[v].device, path.task[v].order
             take_back(jobs, path, k)
             if end <= most + slack:
                 return k, node + 1, end
@@ -49,13 +53,94 @@ def search(
     return k, nodes, np.inf
 
 
+@njit(cache=True, nogil=True)
+def list_steps(jobs: Jobs, path: Path, k: int, latest: float) -> None:
+    """Write the next steps of level `k`, by start and then by how much must follow.
+
+    Tasks start in order of time, so that none starts when it is too late for another; all must end by
+    `latest`. But where one of the ready tasks may be first on every device, only that one is placed, and the
+    time does not move on.
+    """
+    level, late = path.level[k], np.inf
+    level.steps, level.tried = 0, 0
+    chosen = _first_anywhere(jobs, path, k)
+    level.still = chosen != NOWHERE
+    for v in range(len(jobs.task)):
+        if path.task[v].device == NOWHERE and chosen == NOWHERE:
+            late = min(late, latest - jobs.task[v].tail - jobs.task[v].least)
+    for v in range(len(jobs.task)):
+        twin = jobs.task[v].twin
+        ready = path.task[v].device == NOWHERE and path.task[v].missing == 0
+        if ready and chosen in (NOWHERE, v) and (twin == NOWHERE or path.task[twin].device != NOWHERE):
+            for d in range(len(jobs.device)):
+                if path.earliest[v, d] < np.inf and path.earliest[v, d] <= late:
+                    _insert(jobs, path, k, v, d)
+
+
 @njit(cache=True, inner=True)
-def _keep(path: Path, most: float, best: Ints) -> float:
-    """Return the end of a schedule of all tasks; keep the schedule if it ends by `most`."""
-    end = 0.0
-    for v in range(best.shape[1]):
-        end = max(end, path.task[v].finish)
-    if end <= most:
-        for v in range(best.shape[1]):
-            best[0, v], best[1, v] = path.task[v].device, path.task[v].order
-    return end
+def _insert(jobs: Jobs, path: Path, k: int, v: int, d: int) -> None:
+    """Insert a step in the order of the steps of level `k`."""
+    start, place = path.earliest[v, d], path.level[k].steps
+    follows = jobs.time[d, v] + jobs.task[v].tail
+    while place > 0:
+        before, here = path.step[k, place - 1], path.step[k, place]
+        u, e = before.task, before.device
+        tied = before.start == start and jobs.time[e, u] + jobs.task[u].tail >= follows
+        if before.start < start or tied:
+            break
+        here.task, here.device, here.start = u, e, before.start
+        place -= 1
+    here = path.step[k, place]
+    here.task, here.device, here.start = v, d, start
+    path.level[k].steps += 1
+
+
+@njit(cache=True, inner=True)
+def _first_anywhere(jobs: Jobs, path: Path, k: int) -> int:
+    """Return a ready task that may come first of all that are ready on every device, or -1.
+
+    There may be one if all ready tasks have no consumer, or all have one consumer, the same; everything else
+    that is left then depends on all of them. On each device the tasks come in any order in which inputs come
+    no later and outputs are needed no later; a task that is first in both respects may be first.
+    """
+    chosen = NOWHERE
+    if _have_one_consumer(jobs, path):
+        for v in range(len(jobs.task)):
+            longest = chosen == NOWHERE or jobs.task[v].least > jobs.task[chosen].least
+            ready = path.task[v].device == NOWHERE and path.task[v].missing == 0
+            if longest and ready and _precedes(jobs, path, k, v):
+                chosen = v
+    return chosen
+
+
+@njit(cache=True, inner=True)
+def _have_one_consumer(jobs: Jobs, path: Path) -> bool:
+    """Whether no ready task has a consumer, or all have one consumer, the same."""
+    join = -2
+    for v in range(len(jobs.task)):
+        task, mine = jobs.task[v], path.task[v]
+        if mine.device == NOWHERE and mine.missing == 0:
+            count = task.end_out - task.first_out
+            consumer = -1 if count == 0 else jobs.out[task.first_out].task
+            if count > 1 or join not in (-2, consumer):
+                return False
+            join = consumer
+    return True
+
+
+@njit(cache=True, inner=True)
+def _precedes(jobs: Jobs, path: Path, k: int, v: int) -> bool:
+    """Whether, on every device, no other ready task has its inputs sooner or is needed sooner than `v`."""
+    arrival, now = path.arrival, path.level[k].now
+    first = jobs.task[v].first_out
+    for w in range(len(jobs.task)):
+        if path.task[w].device != NOWHERE or path.task[w].missing or w == v:
+            continue
+        task = jobs.task[w]
+        if task.first_out < task.end_out and jobs.out[task.first_out].cost > jobs.out[first].cost:
+            return False
+        for d in range(len(jobs.device)):
+            sooner = max(arrival[k, w, d], max(path.spot[k, d].free, now))
+            if arrival[k, v, d] > sooner and path.earliest[v, d] < np.inf:
+                return False
+    return True

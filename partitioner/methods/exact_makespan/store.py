@@ -67,14 +67,18 @@ def new_store(jobs: Jobs, memory: int) -> Store:
 def is_new(jobs: Jobs, path: Path, k: int, store: Store) -> bool:
     """Store the partial schedule; return False if a stored one is as good."""
     words, values = _describe(jobs, path, k, store.key, store.value)
-    stamp = _hashed(store.key, words)
+    stamp = np.int64(0)  # the hash of the key
+    for i in range(words):
+        stamp = (stamp ^ store.key[i]) * PRIME
+        stamp ^= stamp >> 29
     bucket = stamp & (len(store.first) - 1)
     i = store.first[bucket] - 1
     while i >= 0:
         entry = store.entry[i]
-        if entry.stamp == stamp and _is_at(
-            store.key, words, store.keys, entry.key_at, store.entry[i + 1].key_at
-        ):
+        same = entry.stamp == stamp and store.entry[i + 1].key_at - entry.key_at == words
+        for j in range(words if same else 0):
+            same &= store.keys[entry.key_at + j] == store.key[j]
+        if same:
             better, worse = _compare(store.value, values, store.values, entry.value_at)
             if better:
                 return False
@@ -109,15 +113,6 @@ def _copy(source: Floats | Ints, count: int, target: Floats | Ints, at: int) -> 
 
 
 @njit(cache=True, inner=True)
-def _is_at(key: Ints, words: int, keys: Ints, begin: int, end: int) -> bool:
-    """Whether the key of some words is stored from `begin` to `end`."""
-    same = end - begin == words
-    for i in range(words if same else 0):
-        same &= keys[begin + i] == key[i]
-    return same
-
-
-@njit(cache=True, inner=True)
 def _compare(value: Floats, count: int, stored: Floats, at: int) -> tuple[bool, bool]:
     """Return whether none of the values stored from `at` on is larger, and whether none is smaller."""
     better, worse = True, True
@@ -127,16 +122,6 @@ def _compare(value: Floats, count: int, stored: Floats, at: int) -> tuple[bool, 
         if not (better or worse):
             break
     return better, worse
-
-
-@njit(cache=True, inner=True)
-def _hashed(key: Ints, words: int) -> int:
-    """Return the hash of a key."""
-    stamp = np.int64(0)
-    for i in range(words):
-        stamp = (stamp ^ key[i]) * PRIME
-        stamp ^= stamp >> 29
-    return int(stamp)
 
 
 @njit(cache=True, inner=True)

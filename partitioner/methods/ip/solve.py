@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from partitioner.base.registry import imported
 from partitioner.methods.baselines.trivial import solve_single
 from partitioner.methods.bounds.cover import Covering
 from partitioner.methods.bounds.cyclic import least_cyclic
 from partitioner.methods.bounds.least_part import least_part
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.imported import imported
 from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.descent import Descent, descend
 from partitioner.methods.ip.formulate import formulate

@@ -15,7 +15,8 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
-from partitioner.methods.dp._passes_core import (
+from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, sent_by, takes
+from partitioner.methods.dp._transfers_core import (
     INTO,
     LEAVING,
     STAYING,
@@ -24,7 +25,6 @@ from partitioner.methods.dp._passes_core import (
     new_nets,
     remove_pass_nets,
 )
-from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, sent_by, takes
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import relocate
 from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts

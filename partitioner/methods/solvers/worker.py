@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import IO, Any
 
-from partitioner.methods.imported import imported
+from partitioner.base.registry import imported
 from partitioner.methods.solvers.backends.backend import Answer, Job, News, Solver, end_all, guarded
 
 

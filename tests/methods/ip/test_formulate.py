@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
+from partitioner.base.registry import imported
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.imported import imported
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.splits import Task
 from partitioner.methods.loads import value_of

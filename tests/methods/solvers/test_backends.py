@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import BackendUnavailable, Devices, Graph
-from partitioner.methods.imported import imported
+from partitioner.base.registry import imported
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.splits import Task
 from partitioner.methods.solvers.backends import catalogue

@@ -108,8 +108,8 @@ def stages_of(
         If torch is not installed.
     """
     require_torch()
-    from partitioner.integrations.torch.pipelines.cutting import cut
     from partitioner.integrations.torch.pipelines.program import program_of
+    from partitioner.integrations.torch.pipelines.stage_module import cut
     from partitioner.integrations.torch.pipelines.tied_copies import tied_among
 
     if not isinstance(args, tuple | list):

@@ -9,8 +9,7 @@ from typing import cast
 
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable
-from partitioner.base.registry import Registry
-from partitioner.methods.imported import imported
+from partitioner.base.registry import Registry, imported
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.program import Program
 
