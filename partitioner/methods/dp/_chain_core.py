@@ -255,7 +255,7 @@ def sweep(lattice, tally, path, first, budget):  # type: ignore[no-untyped-def]
     return ideals, steps
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def list_moves(value, search, moves):  # type: ignore[no-untyped-def]
     """List the useful moves from an ideal of these values.
 
@@ -283,7 +283,7 @@ def list_moves(value, search, moves):  # type: ignore[no-untyped-def]
     return count, target
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_to_stage(model, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
     """Add `v` to the stage and write the transfers of the stage at `depth` + 1."""
     net_of, pins, cost, source = model.net, model.pins, model.cost, model.source
@@ -306,7 +306,7 @@ def add_to_stage(model, before, inside, v, depth, transfer):  # type: ignore[no-
     transfer[depth + 1, 0], transfer[depth + 1, 1], transfer[depth + 1, 2] = into, out, stay
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def take_from_stage(model, inside, v):  # type: ignore[no-untyped-def]
     """Take `v` from the stage again."""
     for i in range(model.net_start[v], model.net_start[v + 1]):

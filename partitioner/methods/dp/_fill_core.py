@@ -244,7 +244,7 @@ def extend(model, states, spec, table, rows, block, useful):  # type: ignore[no-
     return steps
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def linked_load(busy, into, out, near, links, factor, communication):  # type: ignore[no-untyped-def]
     """Return the load of a stage.
 
@@ -262,7 +262,7 @@ def linked_load(busy, into, out, near, links, factor, communication):  # type: i
     return joint_load(busy, factor * arriving, factor * leaving, communication)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def list_states(value, floor, limit, states, capacity, fewest, room):  # type: ignore[no-untyped-def]
     """List the useful states of an ideal; return their number, and what their next stage may leave.
 

@@ -185,7 +185,7 @@ def _lost(tally, v):  # type: ignore[no-untyped-def]
     return tally.spec.above[v]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def extend(tally, start, end, depth):  # type: ignore[no-untyped-def]
     """Write the stage from ideal `start` to ideal `end` to the table for the states that allow it.
 

@@ -161,7 +161,7 @@ def is_new(held, used, key, i, words, closed):
     return True
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def find_place(new, sets, uses, k, figures, mixed, slots, count):
     """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if dominated.
 
@@ -262,7 +262,7 @@ def list_openings(net, bar, old, i, ready, readies, choice, choices):
     return choices
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_transfers(net, costs, held, i, begun_at, v, figures):
     """Add the nets of `v` to the transfers of the last stage of chain `i`.
 

@@ -153,7 +153,7 @@ def new_walk(nodes, kinds, nets, layers, listed):  # type: ignore[no-untyped-def
     return walk, rows
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _begin(lattice, model, walk, start):  # type: ignore[no-untyped-def]
     """Move the walk to the stages that begin at an ideal."""
     costs, ends, limits = model.costs, model.ends, model.limits
@@ -316,7 +316,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
     return count, steps
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def sent_by(weights, copies, message):  # type: ignore[no-untyped-def]
     """Return the weights whose exchange without latency takes as long as that of a stage with latency."""
     return weights + copies * message if weights > 0.0 else 0.0
@@ -361,7 +361,7 @@ def takes(sums, in_flight, versions, memory, size, parameters, activations, work
     return need + max(sums[WORKSPACE], workspace) <= memory
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth):  # type: ignore[no-untyped-def]
     """Add the memory and the weights of `v` to those of the stage, and write them at `depth` + 1."""
     sums[depth + 1, SIZE] = sums[depth, SIZE] + sizes[v]
@@ -371,7 +371,7 @@ def add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth
     sums[depth + 1, WEIGHTS] = sums[depth, WEIGHTS] + weights[v]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_numbers(nodes, pinned, touching, v, number, depth):  # type: ignore[no-untyped-def]
     """Add the nodes and pins to devices of `v`, and whether it has neighbours behind the stage."""
     number[depth + 1, NODES] = number[depth, NODES] + nodes[v]
@@ -379,7 +379,7 @@ def add_numbers(nodes, pinned, touching, v, number, depth):  # type: ignore[no-u
     number[depth + 1, NEAR] = number[depth, NEAR] + (1 if touching[v] > 0 else 0)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_layers(layer_start, layer_of, layers, v, by_layers, number, depth):  # type: ignore[no-untyped-def]
     """Add `v` to the count of distinct layers of the stage."""
     found = number[depth, LAYERS]
@@ -390,7 +390,7 @@ def add_layers(layer_start, layer_of, layers, v, by_layers, number, depth):  # t
     number[depth + 1, LAYERS] = found
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[no-untyped-def]
     """Remove the layers of `v` from those of the stage."""
     if by_layers:
@@ -398,7 +398,7 @@ def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[
             layers[layer_of[i]] -= 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_nets(costs, before, inside, v, sums, depth):  # type: ignore[no-untyped-def]
     """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1."""
     net_of, pins, source, enter, leave = costs.net, costs.pins, costs.source, costs.enter, costs.leave
@@ -421,14 +421,14 @@ def add_nets(costs, before, inside, v, sums, depth):  # type: ignore[no-untyped-
     sums[depth + 1, INTO], sums[depth + 1, LEAVING], sums[depth + 1, STAYING] = into, out, stay
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def remove_nets(costs, inside, v):  # type: ignore[no-untyped-def]
     """Remove `v` from the nets of the stage."""
     for i in range(costs.net_start[v], costs.net_start[v + 1]):
         inside[costs.net[i]] -= 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def add_sure(costs, inside, near, below, upper, v, sure, depth):  # type: ignore[no-untyped-def]
     """Add the transfers of `v` from and to the stage before, and write their costs at `depth` + 1.
 
@@ -446,7 +446,7 @@ def add_sure(costs, inside, near, below, upper, v, sure, depth):  # type: ignore
     sure[depth + 1, IN_BEFORE], sure[depth + 1, OUT_BEFORE] = into, out
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def sure_after(costs, inside, held, near, above, upper):  # type: ignore[no-untyped-def]
     """Return the costs of transfers from and to the next stage, which holds the supernode `above`.
 
@@ -466,7 +466,7 @@ def sure_after(costs, inside, held, near, above, upper):  # type: ignore[no-unty
     return into, out
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def mark_nets(costs, near, v, value):  # type: ignore[no-untyped-def]
     """Set `near` to a value for the nets of a supernode, if there is one."""
     if v != NOWHERE:

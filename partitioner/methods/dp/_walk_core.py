@@ -62,13 +62,13 @@ def walk_of(enter: Any, leave: Any, reach: Any, lost: Any) -> Any:
         returns the supernodes added and the steps that reading counts as. It is kept on disk with the kernel
         that calls it, not by itself.
     """
-    enter, leave, reach, lost = (njit(inline="always")(each) for each in (enter, leave, reach, lost))
+    enter, leave, reach, lost = (njit(inner=True, forceinline=True, _nrt=False)(each) for each in (enter, leave, reach, lost))
 
     @njit(_nrt=False)
     def walk(lattice, path, start, target, tally):  # type: ignore[no-untyped-def]
         start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
         cursor, end, blocked = path.cursor, path.end, path.blocked
-        depth, steps = 0, 0
+        depth, steps = np.int64(0), 0  # as a literal it would have functions compiled twice
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:
             e = cursor[depth]

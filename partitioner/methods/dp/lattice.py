@@ -259,7 +259,7 @@ def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
         ideal = parent[ideal]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def relocate(parent, added, row_start, item, count, place, start):  # type: ignore[no-untyped-def]
     """Change `count` from ideal `place` to `start`: the number of times that each item is in an ideal's rows.
 

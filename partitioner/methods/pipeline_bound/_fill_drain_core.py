@@ -253,7 +253,7 @@ class MakespanTally(NamedTuple):
     back: bool
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-untyped-def]
     """Add the stage between two ideals to the states of the first one, as far as the limit allows.
 

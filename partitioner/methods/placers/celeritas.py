@@ -159,7 +159,7 @@ def _best_breaks(reads: PlaceReads, groups: PlaceGroups, most: int, memory: floa
             inner[maker[e]] = 0.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def _narrowed(may: Bools, allowed: Bools, g: int) -> bool:
     """Keep in `may` only devices that are allowed for group `g`; return whether one is left."""
     somewhere = False
