@@ -77,7 +77,7 @@ def excess(load, held, limit, room):
     return over + held / max(room, 1e-300) - 1.0 if held > room else over
 
 
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+@njit(cache=True, inline="always")
 def total_excess(model, stages, limit):
     """Compute the loads of all stages, and return the sum of what they exceed."""
     place, kind, load, held = stages
@@ -92,7 +92,7 @@ def total_excess(model, stages, limit):
     return energy
 
 
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+@njit(cache=True, inline="always")
 def swap_stages(s, place, kind, load, held, after_start, after):
     """Let stage `s + 1` come before stage `s` if no edge leads from one to the other."""
     for v in range(len(place)):
@@ -175,7 +175,7 @@ def move_supernodes(model, stages, limit, energy, heat, moves, rng):
     return energy
 
 
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+@njit(cache=True, inline="always")
 def exchange_kinds(kind, rng):
     """Exchange the kinds of two or three stages, or move one kind to another place in the order."""
     devices = len(kind)

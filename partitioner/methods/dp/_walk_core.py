@@ -62,7 +62,9 @@ def walk_of(enter: Any, leave: Any, reach: Any, lost: Any) -> Any:
         returns the supernodes added and the steps that reading counts as. It is kept on disk with the kernel
         that calls it, not by itself.
     """
-    enter, leave, reach, lost = (njit(inner=True, forceinline=True, _nrt=False)(each) for each in (enter, leave, reach, lost))
+    enter, leave, reach, lost = (
+        njit(inner=True, forceinline=True, _nrt=False)(each) for each in (enter, leave, reach, lost)
+    )
 
     @njit(_nrt=False)
     def walk(lattice, path, start, target, tally):  # type: ignore[no-untyped-def]
