@@ -3,9 +3,10 @@
 ``python scripts/bench_predictions.py`` profiles four models that are sequences of layers, predicts a batch at
 two cuts under two schedules, and runs each with two processes of one thread: by the library's runner, and by
 torch.distributed.pipelining alone. Nothing is fitted to the rows: whole passes are measured in two processes
-without a pipeline, what a runtime adds with two small pipelines of other layers, a message with gloo. Prints
-a row for each run, and the errors without these terms, with whole passes, and with all; --table writes the
-rows to a file. The last figures are processor times, which say something beside other programs, too.
+without a pipeline, what a runtime adds with two small pipelines of other layers, a message with gloo. All of
+that and the runs are measured in turns, whose medians count: other programs slow down a machine for minutes.
+Prints a row for each run, and the errors without these terms, with whole passes, and with all; --table writes
+the rows to a file. The last figures are processor times, which say something beside other programs, too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import os
 import statistics
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +35,7 @@ import partitioner as pt
 from partitioner.integrations.torch import links, profile
 from partitioner.integrations.torch.pipelines import stages_of
 from partitioner.integrations.torch.verification import Corrections, measure_pipeline, whole_passes
+from partitioner.integrations.torch.verification.model_passes import WholePasses
 from partitioner.integrations.torch.verification.runtime_costs import (
     CalibrationPipeline,
     runtime_corrections,
@@ -40,23 +44,29 @@ from partitioner.schedule import simulate
 
 FEW, MANY = 2, 8  # microbatches
 RUNNERS = ("library", "torch")
+PLAIN = Corrections()
 STEPS = ("operators", "whole passes", "all terms")
 HEADS = ("model", "cut", "schedule", "runner", *STEPS, "measured", "error", "CPU of busiest rank", "error")
 
 
-class Machine(NamedTuple):
-    """Bytes in a ms, and the corrections of each runner, without and with which batches are predicted."""
+class Prepared(NamedTuple):
+    """A model with its graph, and by cut the placement, the stages and the halves for torch's runner."""
 
-    bandwidth: float
+    case: Case
+    graph: pt.Graph
+    cuts: Mapping[str, tuple[Mapping[Any, str], Any, Any]]
+
+
+class Turn(NamedTuple):
+    """What one turn measures: the corrections of runners, the whole passes of models, and the runs.
+
+    Whole passes have their elapsed and their processor times. A run, by model, cut, schedule and runner, has
+    the ms of a batch and the processor time of the busiest rank.
+    """
+
     corrections: Mapping[str, Corrections]
-
-
-class Graphs(NamedTuple):
-    """The graph of a model with sums of operators, with whole passes, and with their processor times."""
-
-    operators: pt.Graph
-    passes: pt.Graph
-    processor: pt.Graph
+    passes: Mapping[str, tuple[WholePasses, WholePasses]]
+    runs: Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 class Row(NamedTuple):
@@ -84,29 +94,16 @@ class Row(NamedTuple):
         return self.busiest[0] / self.busiest[1] - 1
 
 
-def machine(rounds: int) -> Machine:
-    """Return what gloo and both runners cost on this machine."""
-    found = links(DEVICES).transfers
-    slope, latency = (float(np.array(each)[0, 1]) for each in (found.slope, found.intercept))
-
-    def plain(pipeline: CalibrationPipeline, microbatches: int) -> float:
-        return plain_run(*pipeline, "1f1b", microbatches, rounds).batch
-
-    runners = zip(RUNNERS, (None, plain), strict=True)
-    terms = {name: runtime_corrections(how, message=latency) for name, how in runners}
-    return Machine(1 / slope, terms)
-
-
-def graphs_of(case: Case, bandwidth: float, seconds: float) -> Graphs:
-    """Return the graph of a model with the times that each step of the prediction takes."""
-    args = (case.sample,)
+def prepared(case: Case, bandwidth: float, seconds: float) -> Prepared:
+    """Return a model with its profile, cut in two ways."""
     scored: dict[str, Any] = {"loss": functional.mse_loss, "targets": (case.target,)}
-    given: dict[str, Any] = {"bandwidth": bandwidth * 1e3, "time_limit": seconds, **scored}
-    graph = profile(case.model, args, **given).graph
-    whole, processor = (
-        whole_passes(case.model, args, clock=clock, **scored) for clock in ("elapsed", "thread")
-    )
-    return Graphs(graph, whole.applied(graph), processor.applied(graph))
+    graph = profile(case.model, (case.sample,), bandwidth=bandwidth, time_limit=seconds, **scored).graph
+    cuts = {}
+    for cut in case.cuts:
+        placement = placement_at(graph, cut)
+        stages = stages_of(case.model, (case.sample,), graph, placement)
+        cuts[str(cut)] = placement, stages, (case.model[:cut], case.model[cut:])
+    return Prepared(case, graph, cuts)
 
 
 def placement_at(graph: pt.Graph, layer: int) -> dict[Any, str]:
@@ -117,38 +114,76 @@ def placement_at(graph: pt.Graph, layer: int) -> dict[Any, str]:
     return placed(graph, start)
 
 
-def rows_of(name: str, case: Case, costs: Machine, seconds: float, rounds: int) -> Iterator[Row]:
-    """Yield the rows of a model: both cuts, schedules and runners."""
-    graphs = graphs_of(case, costs.bandwidth, seconds)
-    for cut in case.cuts:
-        placement = placement_at(graphs.operators, cut)
-        stages = stages_of(case.model, (case.sample,), graphs.operators, placement)
-        for schedule in SCHEDULES:
-            given: dict[str, Any] = {"loss": functional.mse_loss, "target": case.target, "rounds": rounds}
-            own = measure_pipeline(
-                stages, (case.sample,), schedule=schedule, microbatches=(FEW, MANY), **given
-            )
-            halves = case.model[:cut], case.model[cut:]
-            plain = plain_run(halves, case.sample, case.target, schedule, MANY, rounds)
-            assert own.busiest is not None
-            for runner, batch, cpu in (("library", own.batches[1], own.busiest), ("torch", *plain)):
-                predicted, busiest = _predicted(graphs, placement, schedule, costs.corrections[runner])
-                yield Row((name, str(cut), schedule, runner), predicted, batch, (busiest, cpu))
+def measured(models: Mapping[str, Prepared], latency: float, rounds: int) -> Turn:
+    """Return what a turn measures; `latency` is the time of a message."""
+
+    def plain(pipeline: CalibrationPipeline, microbatches: int) -> float:
+        return plain_run(*pipeline, "1f1b", microbatches, rounds).batch
+
+    ways = zip(RUNNERS, (None, plain), strict=True)
+    corrections = {name: runtime_corrections(how, message=latency) for name, how in ways}
+    passes, runs = {}, {}
+    for name, model in models.items():
+        scored: dict[str, Any] = {"loss": functional.mse_loss, "targets": (model.case.target,)}
+        elapsed, processor = (
+            whole_passes(model.case.model, (model.case.sample,), clock=clock, **scored)
+            for clock in ("elapsed", "thread")
+        )
+        passes[name] = elapsed, processor
+        for cut, schedule in product(model.cuts, SCHEDULES):
+            for runner, found in _runs(model, cut, schedule, rounds).items():
+                runs[name, cut, schedule, runner] = found
+                print(name, cut, schedule, runner, *found, file=sys.stderr, flush=True)
+    return Turn(corrections, passes, runs)
 
 
-def _predicted(
-    graphs: Graphs, placement: Mapping[Any, str], schedule: str, terms: Corrections
-) -> tuple[tuple[float, ...], float]:
-    """Return the batch by each step of the prediction, and the processor time of the busiest rank."""
+def _runs(model: Prepared, cut: str, schedule: str, rounds: int) -> dict[str, tuple[float, float]]:
+    """Return the ms of a batch and the processor time of the busiest rank, by runner."""
+    _, stages, halves = model.cuts[cut]
+    sample, target = model.case.sample, model.case.target
+    given: dict[str, Any] = {"loss": functional.mse_loss, "target": target, "rounds": rounds}
+    own = measure_pipeline(stages, (sample,), schedule=schedule, microbatches=(FEW, MANY), **given)
+    assert own.busiest is not None
+    plain = plain_run(halves, sample, target, schedule, MANY, rounds)
+    return dict(zip(RUNNERS, ((own.batches[1], own.busiest), (plain.batch, plain.busiest)), strict=True))
 
-    def batch(graph: pt.Graph, terms: Corrections) -> Any:
+
+def medians(turns: Sequence[Turn]) -> Turn:
+    """Return the turn that has the median of each figure."""
+    first = turns[0]
+    passes = {
+        name: [_middle(turn.passes[name][i] for turn in turns) for i in range(2)] for name in first.passes
+    }
+    return Turn(
+        {name: _middle(turn.corrections[name] for turn in turns) for name in first.corrections},
+        {name: (elapsed, processor) for name, (elapsed, processor) in passes.items()},
+        {key: _middle(turn.runs[key] for turn in turns) for key in first.runs},
+    )
+
+
+def _middle(found: Iterable[Any]) -> Any:
+    """Return the record or tuple of numbers that has the median of each."""
+    first, *others = found
+    if isinstance(first, tuple):
+        return tuple(map(statistics.median, zip(first, *others, strict=True)))
+    return type(first)(*map(statistics.median, zip(*map(astuple, (first, *others)), strict=True)))
+
+
+def row_of(names: tuple[str, str, str, str], model: Prepared, found: Turn) -> Row:
+    """Return what is predicted step by step of a run, and what was measured."""
+    name, cut, schedule, runner = names
+    elapsed, processor = found.passes[name]
+    placement, terms = model.cuts[cut][0], found.corrections[runner]
+
+    def batch(graph: pt.Graph, terms: Corrections = PLAIN) -> Any:
         given: dict[str, Any] = {"links": "direct", "pass_time": terms.pass_time}
         return simulate(terms.applied(graph), DEVICES, placement, schedule, MANY, **given)
 
-    plain, passes = (batch(each, Corrections()).makespan for each in (graphs.operators, graphs.passes))
-    used = batch(graphs.processor, Corrections())
+    graph, used = elapsed.applied(model.graph), batch(processor.applied(model.graph))
+    steps = batch(model.graph).makespan, batch(graph).makespan, batch(graph, terms).makespan
     inside = np.bincount(used.table.row, (used.end - used.begin)[:, 1])
-    return (plain, passes, batch(graphs.passes, terms).makespan), float(inside.max())
+    took, busiest = found.runs[names]
+    return Row(names, steps, took, (float(inside.max()), busiest))
 
 
 def summary(rows: list[Row]) -> Iterator[str]:
@@ -164,29 +199,38 @@ def _spread(errors: list[float]) -> str:
     return f"median {statistics.median(errors):.1%}, worst {max(errors):.1%} of {len(errors)} batches"
 
 
+def _case(name: str) -> Case:
+    torch.manual_seed(0)
+    case = SEQUENCES[name]()
+    case.model.train()
+    return case
+
+
 def main() -> None:
     """Run the models and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="*", default=list(SEQUENCES), choices=list(SEQUENCES))
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5, help="of a run in a turn")
     parser.add_argument("--seconds", type=float, default=3.0, help="of a profile")
     parser.add_argument("--table", type=Path, help="a file that the rows are added to")
     options = parser.parse_args()
     prepare()
     warnings.filterwarnings("ignore")
-    costs, rows = machine(options.rounds), []
-    print(f"torch {torch.__version__}, load {os.getloadavg()[0]:.1f}, {costs}", flush=True)
-    for name in options.models:
-        torch.manual_seed(0)
-        case = SEQUENCES[name]()
-        case.model.train()
-        for row in rows_of(name, case, costs, options.seconds, options.rounds):
-            rows.append(row)
-            print(*row.cells(), file=sys.stderr, flush=True)
-    print(markdown_grid(HEADS, [row.cells() for row in rows]))
-    print(*summary(rows), sep="\n")
+    found = links(DEVICES).transfers
+    slope, latency = (float(np.array(each)[0, 1]) for each in (found.slope, found.intercept))
+    models = {name: prepared(_case(name), 1e3 / slope, options.seconds) for name in options.models}
+    turns = []
+    for _ in range(options.turns):
+        turns.append(measured(models, latency, options.rounds))
+        print(f"load {os.getloadavg()[0]:.1f}, {turns[-1].corrections}", file=sys.stderr, flush=True)
+    typical = medians(turns)
+    rows = [row_of(names, models[names[0]], typical) for names in typical.runs]
+    table = markdown_grid(HEADS, [row.cells() for row in rows])
+    print(f"torch {torch.__version__}, medians of {options.turns} turns, {typical.corrections}")
+    print(table, *summary(rows), sep="\n")
     if options.table:
-        options.table.write_text(markdown_grid(HEADS, [row.cells() for row in rows]) + "\n", encoding="utf-8")
+        options.table.write_text(table + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
