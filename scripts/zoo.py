@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ RESULTS, PAGE = ROOT / "scripts" / "benchmarks" / "zoo.json", ROOT / "docs" / "z
 BEGIN, END = "<!-- table of models, written by scripts/zoo.py -->", "<!-- end of the table of models -->"
 NAMES = {"pipeline": "1F1B"}  # of steps, where the page has another one than the results
 FOR_ALL = ("torch", "deepspeed", "accelerate", "onnx")  # tools that the page names once
+LONGEST = 240  # characters of an error on the page
 NOT_TRACED = "torch (its front end refuses the model)"
 
 
@@ -166,7 +168,8 @@ def _open(known: dict[str, dict[str, str]]) -> str:
     for name, found in known.items():
         missing = [NAMES.get(step, step) for step in STEPS if step not in found and step != "verify"]
         if "failed" in found:
-            lines.append(f"- {name}, {NAMES.get(found['failed'], found['failed'])}: {found['error']}")
+            error = shorten(found["error"], LONGEST, placeholder=" ...")
+            lines.append(f"- {name}, {NAMES.get(found['failed'], found['failed'])}: {error}")
         elif missing:
             lines.append(f"- {name}: not run: {', '.join(missing)}")
     return "\n".join(lines)
