@@ -65,7 +65,7 @@ class Turn(NamedTuple):
     """
 
     corrections: Mapping[str, Corrections]
-    passes: Mapping[str, tuple[WholePasses, WholePasses]]
+    passes: Mapping[str, tuple[WholePasses, ...]]
     runs: Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
@@ -151,12 +151,12 @@ def _runs(model: Prepared, cut: str, schedule: str, rounds: int) -> dict[str, tu
 def medians(turns: Sequence[Turn]) -> Turn:
     """Return the turn that has the median of each figure."""
     first = turns[0]
-    passes = {
-        name: [_middle(turn.passes[name][i] for turn in turns) for i in range(2)] for name in first.passes
-    }
     return Turn(
         {name: _middle(turn.corrections[name] for turn in turns) for name in first.corrections},
-        {name: (elapsed, processor) for name, (elapsed, processor) in passes.items()},
+        {
+            name: tuple(map(_middle, zip(*(turn.passes[name] for turn in turns), strict=True)))
+            for name in first.passes
+        },
         {key: _middle(turn.runs[key] for turn in turns) for key in first.runs},
     )
 

@@ -34,8 +34,9 @@ def njit(*, cache: bool = False, inner: bool = False, **options: Any) -> Callabl
         compiling where the arguments are records of many arrays; a call from Python is a TypeError.
     **options
         Options of ``numba.njit``. No kernel gets an entry for C, which would be a fifth of the compiling.
-        Of the two ways to inline, ``inline="always"`` copies a function's source into every call, for small
-        ones that are called once; ``forceinline=True`` copies what it is compiled to, for all others.
+        Of the two ways to inline, ``inline="always"`` copies a function's source into every call, which runs
+        fastest in the innermost loops; ``forceinline=True`` copies what it is compiled to, which compiles in
+        less time: its types are found once.
     """
     options["no_cfunc_wrapper"] = True
     if inner:

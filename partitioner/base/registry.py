@@ -1,4 +1,4 @@
-"""Registries of records by name: of this package, registered by calls, or offered by distributions."""
+"""Registries of records by name, of this package, of calls or of distributions; functions by their places."""
 
 from __future__ import annotations
 

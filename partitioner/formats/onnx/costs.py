@@ -46,7 +46,6 @@ def cost_of(operator: OnnxOperator, graph: OnnxGraph) -> OperatorCost:
     """Return the costs of an operator."""
     inputs = [graph.tensors.get(name) for name in operator.inputs]
     outputs = [graph.tensors.get(name) for name in operator.outputs]
-    parts = parts_of(operator.operator, inputs, outputs, operator.attributes)
     dtype = next((tensor.dtype for tensor in inputs if tensor is not None and tensor.dtype), "")
     if operator.operator in VIEWS:
         return OperatorCost(0.0, dtype, 0.0, 0.0, 0.0)
@@ -56,9 +55,11 @@ def cost_of(operator: OnnxOperator, graph: OnnxGraph) -> OperatorCost:
     else:
         read = _nbytes(graph, operator.inputs)
     made = [name for name in operator.inputs if name not in graph.constants]
-    flops = _einsum(inputs, operator.attributes) if operator.operator == "Einsum" else None
-    if parts is not None:
-        flops = sum(part.flops for part in parts)
+    parts = parts_of(operator.operator, inputs, outputs, operator.attributes)
+    if operator.operator == "Einsum":
+        flops = _einsum(inputs, operator.attributes)
+    else:
+        flops = None if parts is None else sum(part.flops for part in parts)
     return OperatorCost(flops, dtype, read, written, written + _nbytes(graph, made), parts or ())
 
 

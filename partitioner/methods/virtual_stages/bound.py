@@ -18,7 +18,7 @@ from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageArcs
 from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
 from partitioner.methods.virtual_stages.bound_pairs import PairWalk
-from partitioner.methods.virtual_stages.kernel import CutNets, count_passes, path_ends
+from partitioner.methods.virtual_stages.kernel import CutNets, path_ends
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -313,10 +313,20 @@ class PathBound:
         graph, nothing = self.graph, np.zeros_like(times)
         end, via = np.empty(len(graph.stage)), np.empty(len(graph.stage), dtype=np.int64)
         last = path_ends(graph, times, nothing, nothing, end, via)
-        found: Floats = count_passes(graph, via, last)
-        return found
+        return _count_passes(graph, via, last)
 
     def _along_devices(self) -> list[Floats]:
         """Return for each device a path with all its passes, and others before and after them."""
         own = self.ranks[None, :] == np.arange(self.ranks.max() + 1)[:, None]
         return [self._path(np.repeat(np.where(each, 1.0, EFFORT.aside)[:, None], 3, axis=1)) for each in own]
+
+
+def _count_passes(graph: PassGraph, via: Ints, last: int) -> Floats:
+    """Return how many passes of each stage and kind are on a path, shape (stages, 3)."""
+    path = []
+    while last >= 0:
+        path.append(last)
+        last = int(via[last])
+    found = np.zeros((graph.stages, 3))
+    np.add.at(found, (graph.stage[path], graph.direction[path]), 1.0)
+    return found

@@ -42,17 +42,6 @@ def path_ends(graph: PassGraph, length: Floats, sent: Floats, fetched: Floats, e
     return last
 
 
-def count_passes(graph: PassGraph, via: Ints, last: int) -> Floats:
-    """Return how many passes of each stage and kind are on a path, shape (stages, 3)."""
-    path = []
-    while last >= 0:
-        path.append(last)
-        last = int(via[last])
-    found = np.zeros((graph.stages, 3))
-    np.add.at(found, (graph.stage[path], graph.direction[path]), 1.0)
-    return found
-
-
 class StageNets(NamedTuple):
     """The nets of a pipeline, as :class:`partitioner.problem.problem.Nets` has them, `cost` in time.
 
