@@ -10,7 +10,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
-from partitioner.workload.exchange import FOR_EVERY_SAMPLE, exchanges_per_sample
+from partitioner.workload.exchange import FOR_EVERY_SAMPLE, exchanges_per_sample, is_once_a_batch
 from partitioner.workload.graph import Graph
 from partitioner.workload.groups import link_slowdowns
 from partitioner.workload.in_flight import samples_in_flight as stash
@@ -77,6 +77,8 @@ class Pipeline:
         one of W + r `message` without latency, if W is above 0.
     added
         Whether the exchange follows the processing; else both overlap.
+    closing
+        Whether it takes place once a batch, after the last pass of a device; else for every sample.
     group
         Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
     slowdown
@@ -108,6 +110,7 @@ class Pipeline:
     bandwidth: Floats
     message: Floats
     added: bool
+    closing: bool
     group: Ints
     slowdown: Floats
     replicas: int = 1
@@ -239,6 +242,7 @@ def pipeline_of(
         bandwidth=_bandwidths(devices, regime, piper),
         message=_messages(devices),
         added=devices.synchronisation == "added",
+        closing=is_once_a_batch(devices.exchange, regime.schedule, regime.microbatches),
         group=np.array(
             [[level.size(kind.name) for kind in kinds] for level in devices.levels], dtype=np.int64
         ).reshape(len(devices.levels), len(kinds)),

@@ -38,7 +38,7 @@ from partitioner.methods.pipeline_bound.paths import (
     row_events,
     spine_of,
 )
-from partitioner.methods.pipeline_bound.series import less_in_series
+from partitioner.methods.pipeline_bound.series import least_outside, less_in_series
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
@@ -54,7 +54,10 @@ class FillDrainEffort:
     Parameters
     ----------
     most_ideals, most_numbers, most_steps
-        The most ideals of a lattice and numbers of a table for which there is a search, and the most steps.
+        The most ideals of a lattice and numbers of a table for which there is a search, and the most steps
+        where time is not limited, or for the least times outside the ideals.
+    patience
+        The part of the time that is left which a search may take that needs more steps.
     slice
         Steps between two checks whether the run should end; changes no result.
     most_detail
@@ -75,6 +78,7 @@ class FillDrainEffort:
     most_ideals: int = 300_000
     most_numbers: int = 40_000_000
     most_steps: int = 40_000_000
+    patience: float = 0.8
     slice: int = 500_000
     most_detail: int = 8
     slots: tuple[int, ...] = (4, 16, 64)
@@ -231,6 +235,7 @@ class FillDrain:
     bound: float
     value: float
     steps: int = 0
+    most_steps: float = field(default_factory=lambda: EFFORT.most_steps, init=False)
     ended: bool = field(default=False, init=False)
     scarce: bool = field(default=False, init=False)
     known: set[object] = field(default_factory=set, init=False)
@@ -286,12 +291,21 @@ class FillDrain:
         return high - self.bound <= max(near, EFFORT.narrow * self.value)
 
     def _outside(self, limit: float) -> Floats | None:
-        """Return the least times of the stages outside each ideal; None if the run must end."""
+        """Return the least times of the stages outside each ideal; None if the run must end.
+
+        Where that takes too many steps and the time is limited, they are lower bounds, and the limit on steps
+        is one on time from then on.
+        """
         least = np.full((2, self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
         least[:, -1] = 0.0
         table = least_level().table(1, 1)
         spec = self._spec(limit, least_level())
-        return least if self._swept(spec, table, least, self.lattice.size - 2, -1) else None
+        if self._swept(spec, table, least, self.lattice.size - 2, -1):
+            return least
+        if self.settings.expired or self.settings.deadline is None or self.settings.deterministic:
+            return None
+        self.settings, self.most_steps = self.settings.for_share(EFFORT.patience), np.inf
+        return least_outside(self.problem, self.spine, self.lattice, spec.most)
 
     def filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""
@@ -304,11 +318,13 @@ class FillDrain:
         """Sweep the lattice from an ideal on; return False if the run must end before."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
         costs = costs._replace(made=self.problem.nets.made, read=read_of_node(self.problem))
+        if self.problem.pipeline.closing:  # while stages before it still work, which the paths count
+            costs = costs._replace(added=False)
         memory, states = self.tables.model.memory, self.tables.space.states
         tally = new_tally(costs, memory, states, spec, table, outside, step < 0)
         path = new_path(self.problem.n)
         while 0 <= first < last:
-            self.ended = self.settings.expired or self.steps > EFFORT.most_steps
+            self.ended = self.settings.expired or self.steps > self.most_steps
             if self.ended:
                 return False
             first, steps = sweep(self.lattice, tally, path, first, step, EFFORT.slice)

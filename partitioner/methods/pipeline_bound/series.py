@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.bounds.relaxation import SLACK, Relaxation, relax
+from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS
 from partitioner.methods.pipeline_bound.paths import PassSpine
 from partitioner.problem.arrays import Floats, Ints
@@ -141,3 +142,59 @@ def less_in_series(relaxation: Relaxation, free: Ints, limit: float, samples: in
         less += relaxation.time_price[k] * limit * (free[:, k] / samples - parts)
         before = after
     return less
+
+
+def least_outside(problem: PipelineProblem, spine: PassSpine, lattice: Lattice, most: float) -> Floats:
+    """Return a lower bound on the times of the stages outside each ideal, without a search.
+
+    A stage that the spine does not count holds supernodes beside one place of the spine alone. All others
+    are on the way of a sample, so the time of an ideal is at least that of all supernodes outside it but
+    those beside u places. With d devices u of them may be left out if d - u devices have room for the rest.
+
+    Parameters
+    ----------
+    problem, spine, lattice
+        The turned problem, the spine before it was turned, and the ideals of the turned problem.
+    most
+        The largest load of a device.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (2, I, D + 1), in the time unit: by the most devices that the stages have, of all passes that
+        lead to the ideal, and of backward passes that do so; infinity where the devices have no room.
+    """
+    devices, on = int(problem.count.sum()), spine.on[::-1]
+    passes = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
+    passes = np.where(np.isfinite(passes), passes, 0.0)
+    work = passes.sum(axis=0)
+    close = SLACK * (work.sum() + most)
+    place = int(on.sum()) - remaining_weights(lattice, on.astype(float)).round().astype(np.int64)
+    left = remaining_weights(lattice, work)
+    room = _largest(_beside(spine, work), devices)[place]
+    fits = [[left <= (d - u) * most + room[:, u] + close for u in range(d + 1)] for d in range(devices + 1)]
+    least = np.full((2, lattice.size, devices + 1), np.inf)
+    for way, time in enumerate((work, 0.0 * work) if spine.returns else passes):
+        spared = _largest(_beside(spine, time), devices)[place]
+        total, counted = remaining_weights(lattice, time), remaining_weights(lattice, time * on)
+        for d in range(devices + 1):
+            for u in range(d + 1):
+                found = np.maximum(0.0, np.maximum(counted, total - spared[:, u]) - close)
+                least[way, :, d] = np.where(fits[d][u], np.minimum(least[way, :, d], found), least[way, :, d])
+    return least
+
+
+def _beside(spine: PassSpine, figure: Floats) -> Floats:
+    """Return what the supernodes beside each place of the turned spine have together."""
+    on, length = spine.on[::-1], int(spine.on.sum())
+    first, last = length - spine.last[::-1], length - spine.first[::-1]
+    return np.array([figure[~on & (first <= s) & (s <= last)].sum() for s in range(length + 1)])
+
+
+def _largest(figures: Floats, most: int) -> Floats:
+    """Return the sums of the 0 to `most` largest figures from each place on, shape (places, most + 1)."""
+    sums = np.zeros((len(figures), most + 1))
+    for place in range(len(figures)):
+        largest = np.sort(figures[place:])[::-1][:most]
+        sums[place, 1 : len(largest) + 1] = largest
+    return sums.cumsum(axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
-from partitioner.methods.pipeline_bound.fill_drain import fill_drain
+from partitioner.methods.pipeline_bound import fill_drain as module
+from partitioner.methods.pipeline_bound.fill_drain import EFFORT, FillDrain, fill_drain
 from partitioner.methods.pipeline_bound.paths import spine_of
-from partitioner.methods.pipeline_bound.series import busiest_bound, series_bound
+from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
@@ -128,20 +130,28 @@ def best_makespan(asked: Asked) -> float:
     return best
 
 
-def bounds_of(asked: Asked, value: float) -> list[float]:
-    """The bounds of the graph as it is, and of the graph in which nodes that cost nothing are merged."""
+def searches(
+    asked: Asked, value: float, settings: Settings
+) -> Iterator[tuple[PipelineProblem, FillDrain | None]]:
+    """The search on the graph as it is, and on that in which nodes that cost nothing are merged."""
     terms = {"schedule": asked.schedule, "microbatches": asked.microbatches, "replicas": asked.replicas}
     options = read_options(SIMULATED, terms)
-    workload, found = Workload(asked.graph, asked.devices), []
+    workload = Workload(asked.graph, asked.devices)
     request = Request(workload, THROUGHPUT, "chain", METHODS["pipeline"], options)
     apart = request.problem(apart=True)
     for problem in (apart, request.problem()):
         assert isinstance(problem, PipelineProblem)
         assert isinstance(apart, PipelineProblem)
+        yield problem, fill_drain(asked.graph, problem, apart, spine_of(asked.graph, apart), settings, value)
+
+
+def bounds_of(asked: Asked, value: float) -> list[float]:
+    """The bounds of the graph as it is, and of the graph in which nodes that cost nothing are merged."""
+    found: list[float] = []
+    for problem, search in searches(asked, value, Settings()):
         spine = spine_of(asked.graph, problem)
         known = series_bound(problem, spine), busiest_bound(problem, spine, relax(problem).bound)
         found += [bound for bound in known if bound]
-        search = fill_drain(asked.graph, problem, apart, spine_of(asked.graph, apart), Settings(), value)
         if search is not None:
             for _ in search.narrow():
                 pass
@@ -199,3 +209,55 @@ def test_a_makespan_of_zero_has_a_bound_of_zero() -> None:
     graph = Graph.from_arrays({"accelerator": [0.0, 0.0, 0.0]}, [(0, 1), (1, 2)])
     plan = solve(graph, Devices.accelerated(2, cpus=0), "makespan", schedule="inference", microbatches=4)
     assert (plan.value, plan.bound, plan.status) == (0.0, 0.0, "optimal")
+
+
+def random_searches(count: int, settings: Settings) -> Iterator[tuple[int, float, FillDrain]]:
+    """The seeds of random cases, their best makespans, and the searches for their bounds."""
+    for seed in range(count):
+        asked = random_asked(np.random.default_rng([seed, 31]))
+        try:
+            best = best_makespan(asked)
+        except PartitionerError:
+            continue
+        if 0 < best < math.inf:
+            yield from (
+                (seed, best, each) for _, each in searches(asked, ABOVE * best, settings) if each is not None
+            )
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(300, marks=pytest.mark.slow)])
+def test_times_outside_ideals_without_a_search_are_no_longer_than_the_least(count: int) -> None:
+    positive = compared = 0
+    for seed, best, search in random_searches(count, Settings()):
+        least = search._outside(ABOVE * best)
+        assert least is not None
+        most = ABOVE * best / search.samples
+        found = least_outside(search.problem, search.spine, search.lattice, most)
+        assert (found <= least * (1 + 1e-9) + 1e-9).all(), seed
+        compared, positive = compared + found.size, positive + int((found > 0).sum())
+    assert positive > compared / 10
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(150, marks=pytest.mark.slow)])
+def test_bounds_hold_where_the_times_outside_ideals_take_too_many_steps(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EFFORT", replace(EFFORT, most_steps=0, slice=0))
+    raised = found = 0
+    for seed, best, search in random_searches(count, Settings().within(60.0)):
+        known = search.bound
+        for _ in search.narrow():
+            pass
+        assert search.bound <= best * (1 + 1e-9), f"seed {seed}: {search.bound} > {best}"
+        raised, found = raised + (search.bound > known), found + (search.most_steps == math.inf)
+    assert found > count / 2
+    assert raised > count / 2
+
+
+def test_an_exchange_once_a_batch_takes_place_while_stages_before_still_work() -> None:
+    """The last backward passes of the first stage hide the exchange; it was counted beside them."""
+    asked = random_asked(np.random.default_rng([57, 31]))
+    best = best_makespan(asked)
+    assert asked.replicas == 3 and asked.devices.exchange == "ring" and best == 30.5
+    bounds = bounds_of(asked, ABOVE * best)
+    assert max(bounds) <= best and max(bounds) > 0.99 * best
