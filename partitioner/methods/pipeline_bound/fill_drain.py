@@ -305,7 +305,7 @@ class FillDrain:
         if self.settings.expired or self.settings.deadline is None or self.settings.deterministic:
             return None
         self.settings, self.most_steps = self.settings.for_share(EFFORT.patience), np.inf
-        return least_outside(self.problem, self.spine, self.lattice, spec.most)
+        return least_outside(self.problem, self.spine, self.lattice, spec.spine, spec.most)
 
     def filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""

@@ -154,13 +154,18 @@ def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
         less &= _closure(n, backward[:, ::-1] if returns else backward)
         counted &= np.bincount(member[graph.backward], minlength=n) > 0
     on = _heaviest(_work(problem), counted, less)
-    shortest = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
-    shortest = np.where(on & np.isfinite(shortest), shortest, 0.0)
+    shortest = np.where(on, shortest_passes(problem), 0.0)
     both = shortest.sum(axis=0)
     before = np.where(on, 0.0, (both if returns else shortest[0]) @ less)
     after = np.where(on, 0.0, less @ (both if returns else shortest[1]))
     held = on.astype(np.int64)
     return PassSpine(on, trains, returns, together, before, after, held @ less, held.sum() - less @ held)
+
+
+def shortest_passes(problem: PipelineProblem) -> Floats:
+    """Return the least times of both passes of each supernode, shape (2, n); 0 where no device may run it."""
+    shortest = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
+    return np.where(np.isfinite(shortest), shortest, 0.0)
 
 
 def _within(problem: PipelineProblem, pairs: Ints) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation, relax
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS
-from partitioner.methods.pipeline_bound.paths import PassSpine
+from partitioner.methods.pipeline_bound.paths import PassSpine, shortest_passes
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 
@@ -78,8 +78,7 @@ def busiest_bound(problem: PipelineProblem, spine: PassSpine | None, load: float
         return 0.0
     if spine is None or not spine.on.any() or (spine.returns and WAYS[schedule].alone != STREAM):
         return 0.0
-    time = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
-    time = np.where(np.isfinite(time), time, 0.0)[:, spine.on]
+    time = shortest_passes(problem)[:, spine.on]
     early, late = (time.sum(axis=0),) * 2 if spine.returns else time
     before, work = (np.concatenate(([0.0], each.cumsum())) for each in (early, time.sum(axis=0)))
     behind = late.sum() - np.concatenate(([0.0], late.cumsum()))
@@ -144,7 +143,9 @@ def less_in_series(relaxation: Relaxation, free: Ints, limit: float, samples: in
     return less
 
 
-def least_outside(problem: PipelineProblem, spine: PassSpine, lattice: Lattice, most: float) -> Floats:
+def least_outside(
+    problem: PipelineProblem, spine: PassSpine, lattice: Lattice, held: Ints, most: float
+) -> Floats:
     """Return a lower bound on the times of the stages outside each ideal, without a search.
 
     A stage that the spine does not count holds supernodes beside one place of the spine alone. All others
@@ -155,6 +156,8 @@ def least_outside(problem: PipelineProblem, spine: PassSpine, lattice: Lattice, 
     ----------
     problem, spine, lattice
         The turned problem, the spine before it was turned, and the ideals of the turned problem.
+    held
+        Shape (I,): how many supernodes of the spine each ideal holds.
     most
         The largest load of a device.
 
@@ -164,37 +167,33 @@ def least_outside(problem: PipelineProblem, spine: PassSpine, lattice: Lattice, 
         Shape (2, I, D + 1), in the time unit: by the most devices that the stages have, of all passes that
         lead to the ideal, and of backward passes that do so; infinity where the devices have no room.
     """
-    devices, on = int(problem.count.sum()), spine.on[::-1]
-    passes = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
-    passes = np.where(np.isfinite(passes), passes, 0.0)
+    devices, passes, every = int(problem.count.sum()), shortest_passes(problem), np.arange(lattice.size)
     work = passes.sum(axis=0)
     close = SLACK * (work.sum() + most)
-    place = int(on.sum()) - remaining_weights(lattice, on.astype(float)).round().astype(np.int64)
-    left = remaining_weights(lattice, work)
-    room = _largest(_beside(spine, work), devices)[place]
-    fits = [[left <= (d - u) * most + room[:, u] + close for u in range(d + 1)] for d in range(devices + 1)]
+    left, room = remaining_weights(lattice, work), _largest_beside(spine, work, devices)
     least = np.full((2, lattice.size, devices + 1), np.inf)
     for way, time in enumerate((work, 0.0 * work) if spine.returns else passes):
-        spared = _largest(_beside(spine, time), devices)[place]
-        total, counted = remaining_weights(lattice, time), remaining_weights(lattice, time * on)
-        for d in range(devices + 1):
-            for u in range(d + 1):
-                found = np.maximum(0.0, np.maximum(counted, total - spared[:, u]) - close)
-                least[way, :, d] = np.where(fits[d][u], np.minimum(least[way, :, d], found), least[way, :, d])
-    return least
+        spared = _largest_beside(spine, time, devices)
+        total, counted = remaining_weights(lattice, time), remaining_weights(lattice, time * spine.on[::-1])
+        for u in range(devices + 1):
+            needed = u + np.maximum(0.0, np.ceil((left - room[held, u] - close) / most))
+            fits = needed <= devices
+            ideals, number = every[fits], needed[fits].astype(np.int64)
+            found = np.maximum(0.0, np.maximum(counted, total - spared[held, u]) - close)[fits]
+            least[way, ideals, number] = np.minimum(least[way, ideals, number], found)
+    return np.minimum.accumulate(least, axis=2)
 
 
-def _beside(spine: PassSpine, figure: Floats) -> Floats:
-    """Return what the supernodes beside each place of the turned spine have together."""
+def _largest_beside(spine: PassSpine, figure: Floats, most: int) -> Floats:
+    """Return what the supernodes beside some places of the turned spine have together, at most.
+
+    Shape (places, most + 1): beside the 0 to `most` places at which it is the most, from each place on.
+    """
     on, length = spine.on[::-1], int(spine.on.sum())
     first, last = length - spine.last[::-1], length - spine.first[::-1]
-    return np.array([figure[~on & (first <= s) & (s <= last)].sum() for s in range(length + 1)])
-
-
-def _largest(figures: Floats, most: int) -> Floats:
-    """Return the sums of the 0 to `most` largest figures from each place on, shape (places, most + 1)."""
-    sums = np.zeros((len(figures), most + 1))
-    for place in range(len(figures)):
-        largest = np.sort(figures[place:])[::-1][:most]
-        sums[place, 1 : len(largest) + 1] = largest
-    return sums.cumsum(axis=1)
+    beside = np.array([figure[~on & (first <= s) & (s <= last)].sum() for s in range(length + 1)])
+    largest = np.zeros((length + 1, most + 1))
+    for place in range(length + 1):
+        some = np.sort(beside[place:])[::-1][:most]
+        largest[place, 1 : len(some) + 1] = some
+    return largest.cumsum(axis=1)

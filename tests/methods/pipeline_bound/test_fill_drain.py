@@ -14,7 +14,7 @@ from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerErro
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
-from partitioner.methods.pipeline_bound.fill_drain import EFFORT, FillDrain, fill_drain
+from partitioner.methods.pipeline_bound.fill_drain import EFFORT, FillDrain, fill_drain, held_of
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
@@ -231,8 +231,8 @@ def test_times_outside_ideals_without_a_search_are_no_longer_than_the_least(coun
     for seed, best, search in random_searches(count, Settings()):
         least = search._outside(ABOVE * best)
         assert least is not None
-        most = ABOVE * best / search.samples
-        found = least_outside(search.problem, search.spine, search.lattice, most)
+        most, held = ABOVE * best / search.samples, held_of(search.lattice, search.spine.on[::-1])
+        found = least_outside(search.problem, search.spine, search.lattice, held, most)
         assert (found <= least * (1 + 1e-9) + 1e-9).all(), seed
         compared, positive = compared + found.size, positive + int((found > 0).sum())
     assert positive > compared / 10
