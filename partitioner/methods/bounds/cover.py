@@ -58,8 +58,8 @@ class CoverEffort:
         weights could be better outside.
     whole
         The radius over the number of supernodes that counts as none.
-    patience, retries
-        Steps without a better ratio after which a threshold is given up, and how often it is tried again.
+    patience
+        Steps without a better ratio after which a threshold is given up.
     nearer, close, finest
         The least step of a bound, the width of a bracket that is not halved any more, and the least distance
         from the value, as fractions.
@@ -73,7 +73,6 @@ class CoverEffort:
     widen: float = 10.0
     whole: float = 10.0
     patience: int = 40
-    retries: int = 2
     nearer: float = 1e-3
     close: float = 1e-3
     finest: float = 1e-4
@@ -316,7 +315,7 @@ class Covering:
             return None
         last = self.last
         if last is None or not threshold <= last.threshold <= threshold * (1 + EFFORT.close):
-            weight = self.weight if last is None else last.weight
+            weight = last.weight if last is not None and last.ratio > SURE else self.weight
             known = [] if last is None or threshold < last.threshold else last.columns
             self.last = last = Refutation(oracles, threshold, weight, known)
         return last
@@ -379,7 +378,6 @@ class Refutation:
         self.weight = weight + 1e-6 * max(weight.mean(), TINY)
         self.columns = list(columns)
         self.ratio = 0.0
-        self.retries = EFFORT.retries
         self.master: Master | None = None
 
     def run(self, stop: Callable[[], bool]) -> float:
@@ -389,12 +387,11 @@ class Refutation:
         """
         self.master = self.master or self._begin()
         idle = 0
-        while self.ratio <= SURE and not stop():
-            trial = self.master.best(self.ratio + EFFORT.nearer / 10) if idle < EFFORT.patience else None
-            if trial is None and not self._only_exact():
+        while self.ratio <= SURE and idle < EFFORT.patience and not stop():
+            trial = self.master.best(self.ratio + EFFORT.nearer / 10)
+            if trial is None:
                 break
-            if trial is not None:
-                idle = 0 if self._try(self.master, trial) else idle + 1
+            idle = 0 if self._try(self.master, trial) else idle + 1
         return self.ratio
 
     def _begin(self) -> Master:
@@ -414,16 +411,6 @@ class Refutation:
         master.add(columns)
         self.columns.append(columns)
         return ratio > before + EFFORT.nearer / 10
-
-    def _only_exact(self) -> bool:
-        """Start again without mixtures, which make ratios too small; False if that cannot help any more."""
-        exact = [columns for columns in self.columns if all(column.exact for column in columns)]
-        if self.retries == 0 or len(exact) == len(self.columns):
-            return False
-        self.retries -= 1
-        self.columns, self.oracles = exact, self.source.within(self.threshold)
-        self.master = self._begin()
-        return True
 
     def _scaled(self, weight: Floats, columns: Columns) -> Floats:
         """Return the weights scaled so that all devices together hold n; unchanged if nothing fits."""

@@ -37,20 +37,6 @@ def priced(states: CoverStates, weight: Floats, price: float, best: Floats) -> f
 
 
 @njit(cache=True, nogil=True)
-def follow(states: CoverStates, weight: Floats, price: float, best: Floats) -> Ints:
-    """Return the set that :func:`priced` found, as zeros and ones, shape (n,)."""
-    after, load, n = states.after, states.load, len(states.start) - 2
-    chosen = np.zeros(n, dtype=np.int64)
-    s = 0
-    for v in range(n):
-        out, inside = after[s, 0], after[s, 1]
-        gain = best[inside] - price * load[s, 1] + weight[v] if inside >= 0 else -np.inf
-        chosen[v] = 1 if out < 0 or gain > best[out] - price * load[s, 0] else 0
-        s = inside if chosen[v] else out
-    return chosen
-
-
-@njit(cache=True, nogil=True)
 def best_set(
     states: CoverStates,
     weight: Floats,
@@ -59,6 +45,7 @@ def best_set(
     threshold: float,
     target: float,
     room: int,
+    beam: int,
 ) -> tuple[int, float, Ints]:
     """Return the heaviest set whose load is at most the threshold and whose weight is at least the target.
 
@@ -74,27 +61,32 @@ def best_set(
         Largest load, smallest weight.
     room
         The largest number of labels.
+    beam
+        The largest number of labels a supernode: of more than these the most promising are kept.
 
     Returns
     -------
     labels, weight, chosen
-        The number of labels made (`FULL` if `room` was too small, `NOTHING` if no set reaches the target);
-        the set's weight and its members as zeros and ones.
+        The number of labels made (`FULL` if `room` or `beam` was too small, `NOTHING` if no set reaches the
+        target); the set's weight and its members as zeros and ones. Where `beam` alone was too small they
+        are those of the best set that was kept.
     """
     start, after, load, rest = states.start, states.after, states.load, states.rest
     n = len(start) - 2
     # Labels: the state, load and weight of a set of the first supernodes, and the label that it extends.
-    state = np.zeros(room, dtype=np.int64)
-    spent = np.zeros(room)
-    gained = np.zeros(room)
-    parent = np.zeros(room, dtype=np.int64)
-    taken = np.zeros(room, dtype=np.int8)
+    state = np.empty(room, dtype=np.int64)
+    spent = np.empty(room)
+    gained = np.empty(room)
+    parent = np.empty(room, dtype=np.int64)
+    taken = np.empty(room, dtype=np.int8)
+    state[0], spent[0], gained[0] = 0, 0.0, 0.0
     chosen = np.zeros(n, dtype=np.int64)
     low, high, top = 0, 1, 1
+    whole = True
     for v in range(n):
         width = start[v + 2] - start[v + 1]
-        first = np.zeros(width + 1, dtype=np.int64)
         born = np.empty(2 * (high - low), dtype=np.int64)  # 2 * label + bit
+        hope = np.empty(2 * (high - low))
         # Extend every label; leave out what no completion makes light and heavy enough.
         count = 0
         for x in range(low, high):
@@ -105,20 +97,28 @@ def best_set(
                 cost = spent[x] + load[state[x], bit]
                 if cost + rest[j] > threshold:
                     continue
-                total = gained[x] + weight[v] * bit
-                hopeful = True
+                total = np.inf
                 for p in range(len(prices)):
-                    if total + ahead[p, j] + prices[p] * (threshold - cost) < target:
-                        hopeful = False
-                        break
-                if hopeful:
-                    born[count] = 2 * x + bit
-                    first[j - start[v + 1] + 1] += 1
+                    total = min(total, ahead[p, j] + prices[p] * (threshold - cost))
+                total += gained[x] + weight[v] * bit
+                if total >= target:
+                    born[count], hope[count] = 2 * x + bit, total
                     count += 1
         if count == 0:
             return NOTHING, 0.0, chosen
+        if count > beam:  # keep the most promising
+            whole = False
+            least = np.partition(hope[:count], count - beam)[count - beam]
+            hopes, count = count, 0
+            for y in range(hopes):
+                if hope[y] >= least and count < beam:
+                    born[count] = born[y]
+                    count += 1
         if top + count > room:
             return FULL, 0.0, chosen
+        first = np.zeros(width + 1, dtype=np.int64)
+        for y in range(count):
+            first[after[state[born[y] // 2], born[y] % 2] - start[v + 1] + 1] += 1
         for q in range(width):  # group what is new by its state
             first[q + 1] += first[q]
         place = first[:width].copy()
@@ -154,7 +154,7 @@ def best_set(
     for v in range(n - 1, -1, -1):
         chosen[v] = taken[label]
         label = parent[label]
-    return top, weight_found, chosen
+    return (top if whole else FULL), weight_found, chosen
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,8 @@ class PricingEffort:
     ----------
     fewest, most
         The labels that it may make at first, and at most.
+    beam
+        The labels a supernode, at least, where only a heavy set is looked for.
     labels_per_second
         Labels made in a second, which limit them where there is a time limit.
     halvings
@@ -176,6 +178,7 @@ class PricingEffort:
 
     fewest: int = 20_000
     most: int = 5_000_000
+    beam: int = 100
     labels_per_second: int = 2_000_000
     halvings: int = 40
 
@@ -183,20 +186,20 @@ class PricingEffort:
 EFFORT = PricingEffort()
 
 
+ROUNDED = 1 + 1e-9
 GOLDEN = (3 - 5**0.5) / 2  # of an interval, so that one of two points inside stays one of the next two
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
 
 
 class Column(NamedTuple):
-    """The heaviest content of a device: the share of every supernode in it, shape (n,), and its weight.
+    """A content of a device: the share of every supernode in it, shape (n,), and the most that any weighs.
 
-    It is the heaviest set; where finding that takes too long, it is the best mixture of two sets whose mean
-    load is the threshold, which weighs no less and is not `exact`.
+    It is the heaviest set; where finding that takes too long, it is a heavy one, and `weight` is a bound on
+    the weight of all of them.
     """
 
     share: Floats
     weight: float
-    exact: bool = True
 
 
 Columns = list[Column]  # one for each kind that is present
@@ -229,35 +232,61 @@ class SetOracle:
         self.left = left
         self.states, self.threshold = states, threshold
         self.price, self.short, self.room, self.most = 1.0, 0.004, EFFORT.fewest, EFFORT.most
+        self.known: list[Floats] = []
 
     def __call__(self, weight: Floats) -> Column:
-        """Return the heaviest set, or a mixture where there are too many labels."""
-        value = self._cheapest_price(weight)
-        if value <= 0:
+        """Return the heaviest set, or a heavy one and a bound where there are too many labels."""
+        bound = self._cheapest_price(weight)
+        if bound <= 0:
             return Column(np.zeros(len(weight)), 0.0)
-        prices = self.price * AROUND
-        ahead = np.array([self._ahead(weight, price) for price in prices])
-        short = self.short / 2
+        heaviest = max(self.known, key=lambda share: float(share @ weight), default=np.zeros(len(weight)))
+        known = float(heaviest @ weight) * ROUNDED
+        ahead = np.array([self._ahead(weight, price) for price in self.price * AROUND])
+        value, short = bound, self.short / 2
         while True:
-            target = value * (1 - short)
+            target = max(value * (1 - short), known)
+            labels, found, chosen = self._heaviest(weight, ahead, target)
+            if labels > 0:
+                self.short, self.most = short, min(2 * self.most, EFFORT.most)
+                return self._learn(chosen, found)
+            if labels == FULL:
+                return self._learn(self._heavy(weight, ahead), bound)
+            bound = target
+            if known >= target:
+                return Column(heaviest, bound)
+            short *= 1.5
+
+    def _heaviest(self, weight: Floats, ahead: Floats, target: float) -> tuple[int, float, Ints]:
+        """Return what :func:`best_set` finds with more and more room for labels."""
+        while True:
             most = int(min(self.most, max(self.left() * EFFORT.labels_per_second, EFFORT.fewest)))
             room = min(self.room, most)
-            labels, found, chosen = apart(
-                partial(best_set, self.states, weight, prices, ahead, self.threshold, target, room)
-            )
-            if labels > 0:
-                self.short = short
-                return Column(chosen.astype(np.float64), found)
-            if labels == FULL and room >= most and most < self.most:
-                return self._mixture(weight, value)
-            if labels == FULL and self.room >= self.most:
-                self.most = max(self.most // 2, EFFORT.fewest)
-                self.room = min(self.room, self.most)
-                return self._mixture(weight, value)
-            if labels == FULL:
-                self.room = min(4 * self.room, self.most)
-            else:
-                short *= 1.5
+            answer = self._search(weight, ahead, target, room, room)
+            if answer[0] != FULL:
+                return answer
+            if room >= most:
+                self.most = max(most // 2, EFFORT.fewest)
+                return answer
+            self.room = min(4 * self.room, self.most)
+
+    def _heavy(self, weight: Floats, ahead: Floats) -> Ints:
+        """Return the best set that a beam of labels finds."""
+        beam = max(self.room // len(weight), EFFORT.beam)
+        return self._search(weight, ahead, 0.0, beam * len(weight) + 1, beam)[2]
+
+    def _search(
+        self, weight: Floats, ahead: Floats, target: float, room: int, beam: int
+    ) -> tuple[int, float, Ints]:
+        prices = self.price * AROUND
+        answer: tuple[int, float, Ints] = apart(
+            partial(best_set, self.states, weight, prices, ahead, self.threshold, target, room, beam)
+        )
+        return answer
+
+    def _learn(self, chosen: Ints, weight: float) -> Column:
+        """Return a set as a column that is known from now on."""
+        self.known.append(chosen.astype(np.float64))
+        return Column(self.known[-1], weight)
 
     def _ahead(self, weight: Floats, price: float) -> Floats:
         best = np.empty(len(self.states.rest))
@@ -287,23 +316,6 @@ class SetOracle:
                 at_right = bound(right)
         self.price = (low + high) / 2
         return bound(self.price)
-
-    def _mixture(self, weight: Floats, value: float) -> Column:
-        """Return a mixture of the sets for a lower and a higher price, with the threshold as mean load."""
-        sides = [self.price * (1 + side) for side in (-1e-6, 1e-6)]
-        sets = [follow(self.states, weight, price, self._ahead(weight, price)) for price in sides]
-        large, small = (self._load(chosen) for chosen in sets)
-        part = (self.threshold - small) / (large - small) if large > small else 0.0
-        part = min(max(part, 0.0), 1.0)
-        return Column(part * sets[0] + (1 - part) * sets[1], value, exact=False)
-
-    def _load(self, chosen: Ints) -> float:
-        after, load = self.states.after, self.states.load
-        total, state = 0.0, 0
-        for bit in chosen.tolist():
-            total += load[state, bit]
-            state = after[state, bit]
-        return float(total)
 
 
 class FractionOracle:

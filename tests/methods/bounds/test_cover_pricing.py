@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from partitioner import Devices
-from partitioner.methods.bounds.cover_pricing import FractionOracle, SetOracle
+from partitioner.methods.bounds import cover_pricing
+from partitioner.methods.bounds.cover_pricing import FractionOracle, PricingEffort, SetOracle
 from partitioner.methods.bounds.cover_steps import CoverStates, enumerate_ways, steps_of
 from partitioner.problem.goal import Goal
 from partitioner.problem.variants import PartsProblem
@@ -61,17 +63,24 @@ def test_the_best_set_is_the_best_of_all_sets(seed: int) -> None:
     assert compared > 20
 
 
-def test_a_mixture_weighs_no_less_than_the_best_set() -> None:
-    """Where labels may not be many, what stands for the best set does not weigh less."""
+def test_with_few_labels_a_set_and_a_bound_enclose_the_best_set() -> None:
+    """Where labels may not be many, the set found keeps the threshold and the weight bounds the best one."""
     rng = np.random.default_rng(5)
-    for problem in problems(9, 60):
+    lighter = 0
+    for problem in problems(9, 200):
         weight = rng.exponential(1.0, problem.n)
         work = problem.work()[0]
         threshold = 0.5 * float(np.where(np.isfinite(work), work, 0.0).sum())
         states = states_of(problem, threshold)
-        exact, rough = SetOracle(states, threshold), SetOracle(states, threshold)
+        exact, rough = SetOracle(states, threshold)(weight), SetOracle(states, threshold)
         rough.room = rough.most = 1
-        assert rough(weight).weight >= exact(weight).weight * (1 - 1e-9)
+        with patch.object(cover_pricing, "EFFORT", PricingEffort(beam=1)):
+            column = rough(weight)
+        assert column.weight >= exact.weight * (1 - 1e-9)
+        assert set_load(problem, 0, column.share > 0.5) <= threshold * (1 + 1e-9)
+        assert column.share @ weight <= exact.weight * (1 + 1e-9)
+        lighter += column.share @ weight < exact.weight * (1 - 1e-9)
+    assert lighter > 5
 
 
 def test_too_many_states_are_refused() -> None:
