@@ -5,7 +5,7 @@ count as a layer each (torchtitan's default); and the stages of the best plan wi
 each cut again into pieces of even work. Devices are equal and have no memory limit.
 
 Exit code: 0; 1 if a plan is slower than the best of these or its memory is not as simulated; 2 if files are
-missing or bad.
+missing or bad, or have nodes that equal devices cannot run: the table is then that of the others.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -108,13 +109,13 @@ def measured(path: Path, name: str, devices: int, batch: int, seconds: float) ->
     graph = pt.load(path).graph
     kinds = (pt.DeviceKind("gpu", devices, times=graph.kinds[0]),)
     gpus, chunks = pt.Devices(kinds), VIRTUAL[name].chunks_for(2)
-    dealt = Dealt(graph, gpus, name, chunks, batch)
-    usual = dealt.equal_layers(True), dealt.equal_layers(False), dealt.cut_again()
     begin = time.process_time()
     plan = pt.solve(
         graph, gpus, "makespan", schedule=name, virtual_stages=chunks, microbatches=batch, time_limit=seconds
     )
     spent = time.process_time() - begin
+    dealt = Dealt(graph, gpus, name, chunks, batch)
+    usual = dealt.equal_layers(True), dealt.equal_layers(False), dealt.cut_again()
     return Row(path.stem, name, usual, plan, _memory(plan, simulate(graph, gpus, plan)), spent)
 
 
@@ -136,18 +137,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     options = parser.parse_args(arguments)
     rows: list[Row] = []
-    try:
-        for path in options.files:
-            for name in options.schedules:
-                rows.append(measured(path, name, options.devices, options.microbatches, options.time_limit))
-                print(*rows[-1].cells(), file=sys.stderr, flush=True)
-    except pt.PartitionerError as error:
-        print(error, file=sys.stderr)
-        return BAD_INPUT
+    refused = False
+    for path, name in product(options.files, options.schedules):
+        try:
+            rows.append(measured(path, name, options.devices, options.microbatches, options.time_limit))
+            print(*rows[-1].cells(), file=sys.stderr, flush=True)
+        except pt.PartitionerError as error:
+            print(f"{path}, {name}: {error}", file=sys.stderr, flush=True)
+            refused = True
     grid = markdown_grid if options.markdown else text_grid
     print(grid(HEADS, [row.cells() for row in rows]))
     sound = all(row.gain >= 1 - TOLERANCE and row.memory >= 1 - TOLERANCE for row in rows)
-    return GOOD if sound else WORSE
+    return BAD_INPUT if refused else GOOD if sound else WORSE
 
 
 if __name__ == "__main__":

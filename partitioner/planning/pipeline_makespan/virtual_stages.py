@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, shown
 from partitioner.evaluation.chosen import NONE as NO_WAYS
 from partitioner.evaluation.chosen import choose
 from partitioner.evaluation.result import Evaluation
@@ -227,6 +227,22 @@ WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replica
 Start = tuple[float, StageBorders]
 
 
+def _refuse_onward(graph: Graph, problem: PipelineProblem, schedule: str) -> None:
+    """Raise an `OptionError` if backward passes send tensors to stages that cannot be earlier ones."""
+    edges = graph.edges[graph.backward[graph.edges].all(axis=1)]
+    after = problem.successors
+    follows = set(zip(after.owners().tolist(), after.items.tolist(), strict=True))
+    onward = [pair for pair in edges.tolist() if tuple(problem.member[pair].tolist()) in follows]
+    if onward:
+        source, target = (shown(graph.ids[node]) for node in onward[0])
+        others = f" (and {len(onward) - 1} other edges)" if len(onward) > 1 else ""
+        raise OptionError(
+            f"schedule = {schedule!r}: stages run backward in reverse order, but backward node {source} "
+            f"sends a tensor onward to {target}{others}; choose a schedule with one stage on a device, as "
+            "'1f1b', or keep such nodes in one stage with the constraint `together`"
+        )
+
+
 class VirtualRanking(Ranking):
     """The search where devices have several stages: even stages, and moves of the borders between stages."""
 
@@ -234,6 +250,7 @@ class VirtualRanking(Ranking):
         """Simulate usual stages, plans of least load, and neighbours of the best; return a lower bound."""
         problem = self.request.problem()
         assert isinstance(problem, PipelineProblem)
+        _refuse_onward(self.graph, problem, str(self.regime.schedule))
         runs = StageRuns(self.graph, self.devices, self.regime, problem)
         counts, starts = runs.counts(), list[Start]()
         self._even(runs, counts[:MOST_COUNTS], starts)

@@ -95,20 +95,9 @@ def _others() -> list[SmallCall]:
         _solve(inference(), machine, "throughput", {}),
         *(_solve(*with_alternatives(), "throughput", {"method": method}) for method in CHOOSING),
         _solve(*with_alternatives(), "batch", {"microbatches": 2}),
-        _follow_nothing,
         _extend_nothing,
         _exchange_kinds,
     ]
-
-
-def _follow_nothing() -> None:
-    """Compile the kernel of the covering bound that runs only where millions of labels do not suffice."""
-    from partitioner.methods.bounds.cover_pricing import follow
-    from partitioner.methods.bounds.cover_steps import CoverStates
-
-    no_ways = np.zeros((1, 2), dtype=np.int64)
-    nothing = CoverStates(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.zeros(1))
-    follow(nothing, np.empty(0), 1.0, np.zeros(1))
 
 
 def _extend_nothing() -> None:

@@ -79,7 +79,7 @@ def test_with_few_labels_a_set_and_a_bound_enclose_the_best_set() -> None:
         assert column.weight >= exact.weight * (1 - 1e-9)
         assert set_load(problem, 0, column.share > 0.5) <= threshold * (1 + 1e-9)
         assert column.share @ weight <= exact.weight * (1 + 1e-9)
-        lighter += column.share @ weight < exact.weight * (1 - 1e-9)
+        lighter += int(column.share @ weight < exact.weight * (1 - 1e-9))
     assert lighter > 5
 
 

@@ -227,3 +227,25 @@ def makespans_by_ways(graph: Graph, devices: Devices, case: VirtualCase) -> Iter
                 solution = Solution(placement, order=order, stage_of=stage_of, alternatives=ways)
                 if evaluate(graph, devices, solution, constraints=case.constraints, **given).feasible:
                     yield simulate(graph, devices, solution, **given).makespan
+
+
+def onward_training() -> Graph:
+    """Two nodes whose backward nodes, 2 of 0 and 3 of 1, run in the order of the forward nodes."""
+    given: dict[str, Any] = {"backward": [False, False, True, True], "color": [0, 1, 0, 1]}
+    return Graph.from_arrays({"gpu": [1.0, 1.0, 1.0, 1.0]}, [(0, 1), (1, 2), (2, 3)], 0.0, **given)
+
+
+ONWARD: dict[str, Any] = {"schedule": "zb_h1", "microbatches": 2}
+
+
+def test_a_backward_pass_that_runs_onward_is_refused_with_its_nodes() -> None:
+    """Stages of these schedules run backward in reverse order."""
+    with pytest.raises(OptionError, match="backward node 2 sends a tensor onward to 3; choose a schedule"):
+        solve(onward_training(), GPUS, "makespan", **ONWARD)
+
+
+def test_an_onward_backward_pass_within_a_stage_is_planned() -> None:
+    """Nodes that the constraint `together` keeps in a stage are not refused."""
+    plan = solve(onward_training(), GPUS, "makespan", constraints=Constraints(together=[[0, 1]]), **ONWARD)
+    assert len(plan.stages) == 1
+    assert plan.value == 8.0
