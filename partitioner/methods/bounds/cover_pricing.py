@@ -161,7 +161,7 @@ def best_set(
 class PricingEffort:
     """How many labels the search of the heaviest set makes.
 
-    Measured as the covering bound's effort: half the `halvings` lower the mean of the bounds by 0.03 %,
+    Measured as the covering bound's effort: half the `halvings` lower the mean of the bounds by 0.01 %,
     nothing else changes it.
 
     Parameters
