@@ -106,16 +106,12 @@ def best_set(
                     count += 1
         if count == 0:
             return NOTHING, 0.0, chosen
-        if count > beam:  # keep the most promising
-            whole = False
-            least = np.partition(hope[:count], count - beam)[count - beam]
-            hopes, count = count, 0
-            for y in range(hopes):
-                if hope[y] >= least and count < beam:
-                    born[count] = born[y]
-                    count += 1
-        if top + count > room:
+        kept = min(count, beam)
+        if top + kept > room:
             return FULL, 0.0, chosen
+        if count > kept:  # keep the most promising
+            whole, born = False, born[np.argsort(hope[:count])[count - kept :]]
+            count = kept
         first = np.zeros(width + 1, dtype=np.int64)
         for y in range(count):
             first[after[state[born[y] // 2], born[y] % 2] - start[v + 1] + 1] += 1

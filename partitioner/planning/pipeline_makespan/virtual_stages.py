@@ -238,8 +238,8 @@ def _refuse_onward(graph: Graph, problem: PipelineProblem, schedule: str) -> Non
         others = f" (and {len(onward) - 1} other edges)" if len(onward) > 1 else ""
         raise OptionError(
             f"schedule = {schedule!r}: stages run backward in reverse order, but backward node {source} "
-            f"sends a tensor onward to {target}{others}; choose a schedule with one stage on a device, as "
-            "'1f1b', or keep such nodes in one stage with the constraint `together`"
+            f"sends a tensor onward to {target}{others}; choose another schedule, as '1f1b', or keep such "
+            "nodes in one stage with the constraint `together`"
         )
 
 

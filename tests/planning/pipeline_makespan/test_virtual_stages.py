@@ -240,7 +240,9 @@ ONWARD: dict[str, Any] = {"schedule": "zb_h1", "microbatches": 2}
 
 def test_a_backward_pass_that_runs_onward_is_refused_with_its_nodes() -> None:
     """Stages of these schedules run backward in reverse order."""
-    with pytest.raises(OptionError, match="backward node 2 sends a tensor onward to 3; choose a schedule"):
+    with pytest.raises(
+        OptionError, match="backward node 2 sends a tensor onward to 3; choose another schedule, as '1f1b'"
+    ):
         solve(onward_training(), GPUS, "makespan", **ONWARD)
 
 
