@@ -67,7 +67,7 @@ class CoverEffort:
         The fraction of the last threshold below which there may be few enough states to enumerate them again.
     """
 
-    states: int = 400_000
+    states: int = 4_000_000
     shrink: float = 0.85
     grow: float = 1.5
     widen: float = 10.0

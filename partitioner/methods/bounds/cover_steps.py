@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Region
@@ -44,6 +45,7 @@ class CoverStates(NamedTuple):
 
 
 Layer = tuple[Ints, Floats]
+States = npt.NDArray[np.uint64]  # the codes of every state, packed in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,37 +85,51 @@ def enumerate_ways(
         The largest load; a single step that adds more is left out.
     """
     layers: list[Layer] = []
-    current = [0]
+    words = 1 + max((step.last_place for step in steps), default=0) // WORD
+    current, least = np.zeros((1, words), dtype=np.uint64), np.zeros(1)
     for step, here in zip(steps, time.tolist(), strict=True):
-        following: dict[int, int] = {}
-        after = np.full((len(current), 2), -1, dtype=np.int64)
-        load = np.zeros((len(current), 2))
-        for i, state in enumerate(current):
-            if i % OFTEN == 0 and left() <= 0:
-                return None
-            for bit in (OUT, IN):
-                new, paid = advance(state, bit, step)
-                paid += here * bit if bit else 0.0
-                if paid <= threshold:
-                    after[i, bit] = following.setdefault(new, len(following))
-                    load[i, bit] = paid
+        if left() <= 0:
+            return None
+        choices = [advance(current, bit, step) for bit in (OUT, IN)]
+        load = np.stack([paid + (here if bit else 0.0) for bit, (_, paid) in enumerate(choices)], axis=1)
+        fits = least[:, None] + load <= threshold
+        following, number = _distinct(
+            np.concatenate([new[fits[:, bit]] for bit, (new, _) in enumerate(choices)])
+        )
+        after = np.full(load.shape, -1, dtype=np.int64)
+        after.T[fits.T] = number
         layers.append((after, load))
-        current = list(following)
+        least = _least_loads(after, least[:, None] + load, len(following))
+        current = following
         most -= len(current)
         if most < 0:
             return None
     return Ways(layers)
 
 
+def _distinct(states: States) -> tuple[States, Ints]:
+    """Return the distinct states, and the number of each given state among them."""
+    key = np.zeros(len(states), dtype=np.int64)
+    for word in states.T:
+        values, number = np.unique(word, return_inverse=True)
+        key = key * len(values) + number
+        _, first, key = np.unique(key, return_index=True, return_inverse=True)
+    return states[first], key
+
+
+def _least_loads(after: Ints, load: Floats, states: int) -> Floats:
+    """Return the least load with which each of the next states is reached."""
+    least = np.full(states, np.inf)
+    way = after >= 0
+    np.minimum.at(least, after[way], load[way])
+    return least
+
+
 def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, Floats]]:
     """Return the layers without paths that exceed the threshold, and the least load from each state on."""
     so_far = [np.zeros(1)]
     for after, load in layers:
-        least = np.full(int(after.max(initial=-1)) + 1, np.inf)
-        for bit in (OUT, IN):
-            way = after[:, bit] >= 0
-            np.minimum.at(least, after[way, bit], (so_far[-1] + load[:, bit])[way])
-        so_far.append(least)
+        so_far.append(_least_loads(after, so_far[-1][:, None] + load, int(after.max(initial=-1)) + 1))
     rest = np.zeros(len(so_far[-1]))
     number = np.where(so_far[-1] <= threshold, 0, -1)
     pruned: list[tuple[Ints, Floats, Floats]] = []
@@ -140,7 +156,9 @@ def _joined(layers: list[tuple[Ints, Floats, Floats]]) -> CoverStates:
     )
 
 
-OUT, IN, TORN, MASK = 0, 1, 2, 3
+OUT, IN, TORN = 0, 1, 2
+MASK = np.uint64(3)
+WORD = 64  # bits of a word of a state
 
 
 class NetStep(NamedTuple):
@@ -160,29 +178,64 @@ class NodeStep(NamedTuple):
 
 @dataclass(eq=False)
 class DecisionStep:
-    """The nets and nodes that the decision about a supernode changes, and the bits to clear after it."""
+    """The nets and nodes that the decision about a supernode changes, and the places to clear after it."""
 
     nets: list[NetStep] = field(default_factory=list)
     nodes: list[NodeStep] = field(default_factory=list)
-    cleared: int = 0
+    closed: list[int] = field(default_factory=list)
+
+    @property
+    def last_place(self) -> int:
+        """The highest bit position that the step touches."""
+        return max([net.place for net in self.nets] + [node.place for node in self.nodes], default=0)
 
 
-def advance(state: int, bit: int, step: DecisionStep) -> tuple[int, float]:
-    """Return the next state and the load of the nets torn by the decision; infinity if it is not allowed."""
-    paid = 0.0
+def advance(states: States, bit: int, step: DecisionStep) -> tuple[States, Floats]:
+    """Return the next states and the load of the nets torn by the decision; infinity if it is not allowed.
+
+    Parameters
+    ----------
+    states
+        Shape (m, words): states before the decision.
+    bit
+        The decision.
+    step
+        What it changes.
+    """
+    states, paid = states.copy(), np.zeros(len(states))
     for place, cost, is_first in step.nets:
-        code = bit if is_first else (state >> place) & MASK
-        if code not in (bit, TORN):
-            code = TORN
-            paid += cost
-        state = (state & ~(MASK << place)) | (code << place)
+        if is_first:
+            _write(states, place, bit)
+            continue
+        code = _read(states, place)
+        torn = code == (OUT if bit == IN else IN)
+        paid[torn] += cost
+        _write(states, place, np.where(torn, TORN, code))
     for place, before in step.nodes:
-        codes = {(state >> earlier) & MASK for earlier in before}
-        if bit == IN and TORN in codes:
-            return state, np.inf
-        code = IN if bit == IN else TORN if codes - {OUT} else OUT
-        state |= code << place
-    return state & ~step.cleared, paid
+        codes = [_read(states, earlier) for earlier in before]
+        if bit == IN:
+            for code in codes:
+                paid[code == TORN] = np.inf
+            _write(states, place, IN)
+        else:
+            reached = np.any([code != OUT for code in codes], axis=0) if codes else OUT
+            _write(states, place, np.where(reached, TORN, OUT))
+    for place in step.closed:
+        _write(states, place, OUT)
+    return states, paid
+
+
+def _read(states: States, place: int) -> Ints:
+    """Return the code that each state has at a place."""
+    code: Ints = (states[:, place // WORD] >> np.uint64(place % WORD)) & MASK
+    return code
+
+
+def _write(states: States, place: int, code: Ints | int) -> None:
+    """Set the code that each state has at a place."""
+    word, shift = place // WORD, np.uint64(place % WORD)
+    states[:, word] &= ~(MASK << shift)
+    states[:, word] |= np.asarray(code, dtype=np.uint64) << shift
 
 
 def steps_of(
@@ -222,7 +275,7 @@ def steps_of(
                 place = part.place[node] = free.pop() if free else next(fresh)
                 closing[part.last[node]].append(place)
                 step.nodes.append(NodeStep(place, [part.place[u] for u in part.before[node]]))
-        step.cleared = sum(MASK << place for place in closing[v])
+        step.closed = closing[v]
         free += closing[v]
     return steps
 

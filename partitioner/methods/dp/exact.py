@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partitioner.base.registry import imported
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.bounds.star import star_bound
 from partitioner.methods.dp.anytime import solve_beyond
@@ -37,11 +39,11 @@ from partitioner.methods.dp.linear import (
     solve_linear,
     too_many,
 )
-from partitioner.methods.dp.many_kinds import improve, pays_for_nets
+from partitioner.methods.dp.many_kinds import COVERING, improve, pays_for_nets
 from partitioner.methods.dp.reduced import can_be_reduced, reduced
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, meets, no_split
-from partitioner.problem.variants import ChainProblem
+from partitioner.problem.variants import ChainProblem, PartsProblem
 
 
 def solve_dp(problem: ChainProblem, settings: Settings) -> Outcome:
@@ -78,6 +80,8 @@ class LadderEffort:
     most_reduced, reduced_ideals, reduced_share
         The most supernodes of a problem that is reduced, the most ideals that are searched then, and the
         share of the time left. Which supernodes lead to which takes the square of their number.
+    covering_share
+        The share of the time left for the covering bound.
     left_out
         What the supernodes that are left out take together at most, as fractions of the value, one after
         another. T5 in training, 291 supernodes on 4 devices: 0.2 leaves 40,000 ideals, and proves 99 % of the
@@ -97,10 +101,14 @@ class LadderEffort:
     most_reduced: int = 3_000
     reduced_ideals: int = 1_500_000
     reduced_share: float = 0.6
+    covering_share: float = 0.5
+    covering_gaps: tuple[float, ...] = (0.05, 0.02, 0.01, 0.0)
     left_out: tuple[float, ...] = (0.2, 0.05, 0.02, 0.0)
 
 
 EFFORT = LadderEffort()
+if TYPE_CHECKING:
+    from partitioner.methods.bounds.cover import Covering
 NOT_SEARCHED = "not all ideals were searched"
 UNFINISHED = "the search of all ideals was ended early to leave time for the search without them"
 
@@ -221,12 +229,29 @@ def _reduced(climb: Climb) -> Outcome | None:
     return climb.outcome if climb.is_decided or climb.settings.expired else None
 
 
+def _has_chain(climb: Climb) -> bool:
+    """Whether there is a chain whose value is to be proven."""
+    return bool(np.isfinite(climb.linear.value))
+
+
 def _can_be_reduced(climb: Climb) -> bool:
     """Whether smaller problems are searched."""
     problem = climb.problem
-    return (
-        problem.n <= EFFORT.most_reduced and bool(np.isfinite(climb.linear.value)) and can_be_reduced(problem)
-    )
+    return problem.n <= EFFORT.most_reduced and _has_chain(climb) and can_be_reduced(problem)
+
+
+def _covering(climb: Climb) -> Outcome | None:
+    """Raise the bound to the load at which the devices can hold all supernodes."""
+    linear, settings = climb.linear, climb.settings.for_share(EFFORT.covering_share)
+    parts = PartsProblem.around(climb.problem.relaxed)
+    bound: type[Covering] = imported(COVERING)
+    relaxation = replace(linear.relaxation, bound=linear.bound)
+    covering = bound(parts, relaxation, lambda: 0.0 if settings.expired else settings.clock.left)
+    for gap in EFFORT.covering_gaps:
+        covering.rise(linear.value, max(gap, settings.gap), lambda: settings.expired, lambda _: None)
+        print("    ",gap,covering.bound,settings.clock.left)
+    linear.bound = max(linear.bound, min(covering.bound, linear.value))
+    return climb.outcome if climb.is_decided or climb.settings.expired else None
 
 
 def _all_ideals(climb: Climb) -> Outcome | None:
@@ -329,6 +354,13 @@ LADDER: tuple[Rung, ...] = (
         _reduced,
         effort="60 % of the time left, up to 1.5 million ideals each",
         won="T5 in training on 4 devices, 474 nodes: a gap of 0.0 % for 8.9 % in 30 s",
+    ),
+    Rung(
+        "covering bound",
+        lambda climb: climb.settings.deadline is not None and climb.paid and _has_chain(climb),
+        _covering,
+        effort="half of the time left, up to 4 million states a kind",
+        won="TO BE MEASURED",
     ),
     Rung(
         "all ideals",
