@@ -31,7 +31,7 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.base.registry import imported
-from partitioner.methods.bounds.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
+from partitioner.methods.bounds.cover_pricing import Column, Columns, FractionOracle, Oracle, SetOracle
 from partitioner.methods.bounds.cover_steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.halving import Halving
@@ -338,7 +338,10 @@ class Covering:
         if oracles is None or last is None or threshold > oracles.threshold:
             return None
         most = np.zeros(len(self.problem.count))
-        most[oracles.kinds] = [oracle(last.weight).weight for oracle in oracles.within(threshold)]
+        most[oracles.kinds] = [
+            oracle.exact(last.weight, oracle.quick(last.weight)).weight
+            for oracle in oracles.within(threshold)
+        ]
         return last.weight, most
 
     def _whole(self, load: float) -> float:
@@ -396,20 +399,21 @@ class Refutation:
 
     def _begin(self) -> Master:
         self.ratio, columns = self.measure(self.weight)
-        self.weight = self._scaled(self.weight, columns)
-        self.columns.append(columns)
+        self.weight = self._scaled(self.weight, columns[-1])
+        self.columns += columns
         master: type[Master] = imported(MASTER)
         return master(self.count, self.weight, self.columns)
 
     def _try(self, master: Master, trial: Floats) -> bool:
         """Measure weights and add their columns to the master; return whether the ratio rose notably."""
         before = self.ratio
-        ratio, columns = self.measure(trial)
+        ratio, columns = self.measure(trial, before)
         if ratio > before:
-            self.ratio, self.weight = ratio, self._scaled(trial, columns)
+            self.ratio, self.weight = ratio, self._scaled(trial, columns[-1])
         master.move(self.weight, ratio > before)
-        master.add(columns)
-        self.columns.append(columns)
+        for each in columns:
+            master.add(each)
+        self.columns += columns
         return ratio > before + EFFORT.nearer / 10
 
     def _scaled(self, weight: Floats, columns: Columns) -> Floats:
@@ -417,11 +421,21 @@ class Refutation:
         held = self.held(columns)
         return weight * (len(weight) / held) if held > 0 else weight
 
-    def measure(self, weight: Floats) -> tuple[float, Columns]:
-        """Return the weight of all supernodes over what the devices can hold, and the heaviest columns."""
-        columns = [oracle(weight) for oracle in self.oracles]
+    def measure(self, weight: Floats, above: float = 0.0) -> tuple[float, list[Columns]]:
+        """Return the weight of all supernodes over what the devices can hold, and heavy columns.
+
+        Quick columns show most weights to be no better than a ratio `above`, which ends the search; a lower
+        bound is returned then.
+        """
+        quick = [oracle.quick(weight) for oracle in self.oracles]
+        if self._ratio(weight, [Column(share, float(share @ weight)) for share, _ in quick]) <= above:
+            return self._ratio(weight, quick), [quick]
+        exact = [oracle.exact(weight, column) for oracle, column in zip(self.oracles, quick, strict=True)]
+        return self._ratio(weight, exact), [quick, exact]
+
+    def _ratio(self, weight: Floats, columns: Columns) -> float:
         held = self.held(columns)
-        return (float(weight.sum()) / held if held > 0 else np.inf), columns
+        return float(weight.sum()) / held if held > 0 else np.inf
 
     def held(self, columns: Columns) -> float:
         """Return the weight that all devices together can hold."""

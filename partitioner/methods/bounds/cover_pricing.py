@@ -19,10 +19,10 @@ FULL, NOTHING = -2, -1
 
 
 @njit(cache=True, nogil=True)
-def priced(states: CoverStates, weight: Floats, price: float, best: Floats) -> tuple[float, float]:
+def priced(states: CoverStates, weight: Floats, price: float, best: Floats, chosen: Floats) -> float:
     """Fill `best` with the largest weight minus price times load from every state to the end.
 
-    Returns the largest one from the start, and the load of the set that it is of.
+    Returns the load of the set that has the largest from the start, whose members are ones in `chosen`.
     """
     start, after, load = states.start, states.after, states.load
     n = len(start) - 2
@@ -41,8 +41,9 @@ def priced(states: CoverStates, weight: Floats, price: float, best: Floats) -> t
         out, inside = after[s, 0], after[s, 1]
         bit = int(out < 0 or (inside >= 0 and best[inside] - price * load[s, 1] + weight[v] == best[s]))
         spent += load[s, bit]
+        chosen[v] = bit
         s = after[s, bit]
-    return best[0], spent
+    return spent
 
 
 @njit(cache=True, nogil=True)
@@ -211,10 +212,14 @@ Columns = list[Column]  # one for each kind that is present
 
 
 class Oracle(Protocol):
-    """A function that finds the column of the largest weight for a kind of device."""
+    """The columns of the largest weight for a kind of device."""
 
-    def __call__(self, weight: Floats) -> Column:
-        """Return the heaviest column for weights of shape (n,)."""
+    def quick(self, weight: Floats) -> Column:
+        """Return a heavy column for weights of shape (n,), with a bound on the weight of all of them."""
+        ...
+
+    def exact(self, weight: Floats, quick: Column) -> Column:
+        """Return the heaviest column, given the answer of :meth:`quick` for the same weights."""
         ...
 
 
@@ -236,91 +241,82 @@ class SetOracle:
     ) -> None:
         self.left = left
         self.states, self.threshold = states, threshold
-        self.price, self.short, self.room, self.most = 1.0, 0.004, EFFORT.fewest, EFFORT.most
+        self.price, self.short, self.room = 1.0, 0.004, EFFORT.fewest
         self.known: list[Floats] = []
         self.ahead = np.empty((len(AROUND), len(states.rest)))
 
-    def __call__(self, weight: Floats) -> Column:
+    def exact(self, weight: Floats, quick: Column) -> Column:
         """Return the heaviest set, or a heavy one and a bound where there are too many labels."""
-        bound = self._cheapest_price(weight)
-        if bound <= 0:
-            return Column(np.zeros(len(weight)), 0.0)
-        heaviest = max(self.known, key=lambda share: float(share @ weight), default=np.zeros(len(weight)))
-        known = float(heaviest @ weight) * ROUNDED
-        ahead = self._ahead(weight)
+        heaviest = max(self.known, key=lambda share: float(share @ weight))
+        known, bound = float(heaviest @ weight) * ROUNDED, quick.weight
+        if bound <= known:
+            return Column(heaviest, bound)
+        for price, best in zip(self.price * AROUND, self.ahead, strict=True):
+            priced(self.states, weight, price, best, np.empty(len(weight)))
         value, short = bound, self.short / 2
         while True:
             target = max(value * (1 - short), known)
-            labels, found, chosen = self._heaviest(weight, ahead, target)
+            labels, found, chosen = self._heaviest(weight, target)
             if labels > 0:
-                self.short, self.most = short, min(2 * self.most, EFFORT.most)
+                self.short = short
                 return self._learn(chosen, found)
             if labels == FULL:
-                return self._learn(self._heavy(weight, ahead), bound)
+                return self._learn(
+                    self._search(weight, 0.0, EFFORT.beam * len(weight) + 1, EFFORT.beam)[2], bound
+                )
             bound = target
             if known >= target:
                 return Column(heaviest, bound)
             short *= 1.5
 
-    def _heaviest(self, weight: Floats, ahead: Floats, target: float) -> tuple[int, float, Ints]:
+    def _heaviest(self, weight: Floats, target: float) -> tuple[int, float, Ints]:
         """Return what :func:`best_set` finds with more and more room for labels."""
         while True:
-            most = int(min(self.most, max(self.left() * EFFORT.labels_per_second, EFFORT.fewest)))
+            most = int(min(EFFORT.most, max(self.left() * EFFORT.labels_per_second, EFFORT.fewest)))
             room = min(self.room, most)
-            answer = self._search(weight, ahead, target, room, room)
-            if answer[0] != FULL:
+            answer = self._search(weight, target, room, room)
+            if answer[0] != FULL or room >= most:
                 return answer
-            if room >= most:
-                return answer
-            self.room = min(4 * self.room, self.most)
+            self.room = min(4 * self.room, EFFORT.most)
 
-    def _heavy(self, weight: Floats, ahead: Floats) -> Ints:
-        """Return the best set that a beam of labels finds."""
-        beam = EFFORT.beam
-        return self._search(weight, ahead, 0.0, beam * len(weight) + 1, beam)[2]
-
-    def _search(
-        self, weight: Floats, ahead: Floats, target: float, room: int, beam: int
-    ) -> tuple[int, float, Ints]:
+    def _search(self, weight: Floats, target: float, room: int, beam: int) -> tuple[int, float, Ints]:
         prices = self.price * AROUND
         answer: tuple[int, float, Ints] = apart(
-            partial(best_set, self.states, weight, prices, ahead, self.threshold, target, room, beam)
+            partial(best_set, self.states, weight, prices, self.ahead, self.threshold, target, room, beam)
         )
         return answer
 
-    def _learn(self, chosen: Ints, weight: float) -> Column:
+    def _learn(self, chosen: Ints | Floats, weight: float) -> Column:
         """Return a set as a column that is known from now on."""
         self.known.append(chosen.astype(np.float64))
         return Column(self.known[-1], weight)
 
-    def _ahead(self, weight: Floats) -> Floats:
-        """Return for each price around the cheapest what :func:`priced` fills."""
-        for price, best in zip(self.price * AROUND, self.ahead, strict=True):
-            priced(self.states, weight, price, best)
-        return self.ahead
-
-    def _cheapest_price(self, weight: Floats) -> float:
-        """Return the smallest bound on the best weight over all prices of load.
+    def quick(self, weight: Floats) -> Column:
+        """Return a heavy set and the smallest bound on the best weight over all prices of load.
 
         The bound of a price is the most of the lines of all sets. The next price is where the lines of two
         sets cross, of which one takes more than the largest load and the other does not.
         """
         heavy, light = Line(float(weight.sum()), -np.inf), Line(0.0, self.threshold)
-        price, bound = self.price, np.inf
+        price, bound, lightest = self.price, np.inf, np.zeros(len(weight))
         for _ in range(EFFORT.tangents):
-            value, load = priced(self.states, weight, price, self.ahead[0])
-            line = Line(value + price * load, self.threshold - load)
+            chosen = np.empty(len(weight))
+            free = self.threshold - priced(self.states, weight, price, self.ahead[0], chosen)
+            line = Line(float(chosen @ weight), free)
             if line.at(price) < bound:
                 self.price, bound = price, line.at(price)
-            heavy, light = (line, light) if line.free < 0 else (heavy, line)
+            if free < 0:
+                heavy = line
+            else:
+                light, lightest = line, chosen
             price = max(heavy.weight - light.weight, 0.0) / (light.free - heavy.free)
             if light.at(price) >= bound * (1 - EFFORT.close):
                 break
-        return bound
+        return self._learn(lightest, bound)
 
 
 class Line(NamedTuple):
-    """The bound on weights that a set gives for each price of load: its weight, and the load that it leaves."""
+    """The bound that a set gives for each price of load: its weight, and the load that it leaves."""
 
     weight: float
     free: float
@@ -344,7 +340,11 @@ class FractionOracle:
     def __init__(self, time: Floats, threshold: float) -> None:
         self.time, self.threshold = time, threshold
 
-    def __call__(self, weight: Floats) -> Column:
+    def quick(self, weight: Floats) -> Column:
         """Return the column that takes supernodes by decreasing weight over time until the device is full."""
         share = fullest(self.time, weight, self.threshold)
         return Column(share, float(share @ weight))
+
+    def exact(self, weight: Floats, quick: Column) -> Column:
+        """Return the answer of :meth:`quick`, which is the heaviest column."""
+        return quick

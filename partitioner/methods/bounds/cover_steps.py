@@ -20,8 +20,6 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Region
 from partitioner.problem.variants import PartsProblem
 
-OFTEN = 64  # states between two readings of the clock
-
 
 class CoverStates(NamedTuple):
     """A layered graph whose paths are the sets that one device can hold at a load of at most T.

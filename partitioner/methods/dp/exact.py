@@ -249,7 +249,7 @@ def _covering(climb: Climb) -> Outcome | None:
     covering = bound(parts, relaxation, lambda: 0.0 if settings.expired else settings.clock.left)
     for gap in EFFORT.covering_gaps:
         covering.rise(linear.value, max(gap, settings.gap), lambda: settings.expired, lambda _: None)
-        print("    ",gap,covering.bound,settings.clock.left)
+        print("    ", gap, covering.bound, settings.clock.left)
     linear.bound = max(linear.bound, min(covering.bound, linear.value))
     return climb.outcome if climb.is_decided or climb.settings.expired else None
 
