@@ -52,7 +52,7 @@ class CoverEffort:
     Parameters
     ----------
     states
-        The most states of the ways to fill a device.
+        The most states of the ways to fill a device of a kind.
     shrink, grow, widen
         The factors of the radius of steps: after a step that is no better, after a better one, and where the
         weights could be better outside.
@@ -173,6 +173,8 @@ SHARES = {
     "duplex": Shares(0.5, 0.25),
 }
 FREE = Shares(1.0, 0.0)
+STATE_BYTES = 150  # of the states of all thresholds and of one, and of prices for them
+MEMORY = 4 * 2**30
 
 
 class Oracles:
@@ -186,6 +188,8 @@ class Oracles:
         The largest threshold of interest.
     left
         Function that returns how many seconds are left.
+    memory
+        Bytes that the states of all kinds may take.
 
     Attributes
     ----------
@@ -196,7 +200,11 @@ class Oracles:
     """
 
     def __init__(
-        self, problem: PartsProblem, threshold: float, left: Callable[[], float] = lambda: np.inf
+        self,
+        problem: PartsProblem,
+        threshold: float,
+        left: Callable[[], float] = lambda: np.inf,
+        memory: int = MEMORY,
     ) -> None:
         self.left = left
         self.time = problem.work()
@@ -204,7 +212,8 @@ class Oracles:
         self.kinds = np.flatnonzero(problem.count > 0).tolist()
         self.count = problem.count[self.kinds]
         whole = [kind for kind in self.kinds if problem.pays[kind] or problem.contiguous[kind]]
-        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold, left) for kind in whole}
+        most = min(EFFORT.states, memory // (STATE_BYTES * max(len(whole), 1)))
+        self.ways = {kind: self._ways(problem, kind, most) for kind in whole}
         self.ready = None not in self.ways.values()
 
     def within(self, threshold: float) -> list[Oracle]:
@@ -217,16 +226,14 @@ class Oracles:
             return FractionOracle(self.time[kind], threshold)
         return SetOracle(ways.within(threshold), threshold, self.left)
 
-
-def _ways(
-    problem: PartsProblem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
-) -> Ways | None:
-    shares = SHARES[problem.communication] if problem.pays[kind] else FREE
-    transfers = problem.nets.cost * problem.transfer_factor[kind] * shares.transfers
-    steps = steps_of(problem, transfers, bool(problem.contiguous[kind]), left)
-    if steps is None:
-        return None
-    return enumerate_ways(steps, time * shares.processing, threshold, EFFORT.states, left)
+    def _ways(self, problem: PartsProblem, kind: int, most: int) -> Ways | None:
+        """Return the ways to fill a device of a kind; None if they have more than `most` states."""
+        shares = SHARES[problem.communication] if problem.pays[kind] else FREE
+        transfers = problem.nets.cost * problem.transfer_factor[kind] * shares.transfers
+        steps = steps_of(problem, transfers, bool(problem.contiguous[kind]), self.left)
+        if steps is None:
+            return None
+        return enumerate_ways(steps, self.time[kind] * shares.processing, self.threshold, most, self.left)
 
 
 MASTER = "partitioner.methods.bounds.cover:Master"  # imported when it is needed, as it loads a solver
@@ -251,6 +258,8 @@ class Covering:
         Function that returns how many seconds are left.
     unit
         Loads are sums of multiples of it that are exact; 0 where none is known.
+    memory
+        Bytes that the states of the ways to fill devices may take.
 
     Attributes
     ----------
@@ -264,8 +273,10 @@ class Covering:
         relaxation: Relaxation,
         left: Callable[[], float] = lambda: np.inf,
         unit: float = 0.0,
+        memory: int = MEMORY,
     ) -> None:
         self.problem, self.bound, self.left, self.unit = problem, relaxation.bound, left, unit
+        self.memory = memory
         self.weight = relaxation.weight
         self.oracles: Oracles | None = None
         self.last: Refutation | None = None
@@ -310,7 +321,7 @@ class Covering:
         """
         oracles = self.oracles
         if oracles is None or (not oracles.ready and threshold < EFFORT.fewer * oracles.threshold):
-            self.oracles = oracles = Oracles(self.problem, threshold, self.left)
+            self.oracles = oracles = Oracles(self.problem, threshold, self.left, self.memory)
         if not oracles.ready:
             return None
         last = self.last

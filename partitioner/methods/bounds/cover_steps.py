@@ -223,13 +223,13 @@ def advance(states: States, bit: int, step: DecisionStep) -> tuple[States, Float
     return states, paid
 
 
-def _read(states: States, place: int) -> Ints:
+def _read(states: States, place: int) -> States:
     """Return the code that each state has at a place."""
-    code: Ints = (states[:, place // WORD] >> np.uint64(place % WORD)) & MASK
+    code: States = (states[:, place // WORD] >> np.uint64(place % WORD)) & MASK
     return code
 
 
-def _write(states: States, place: int, code: Ints | int) -> None:
+def _write(states: States, place: int, code: States | int) -> None:
     """Set the code that each state has at a place."""
     word, shift = place // WORD, np.uint64(place % WORD)
     states[:, word] &= ~(MASK << shift)

@@ -80,8 +80,9 @@ class LadderEffort:
     most_reduced, reduced_ideals, reduced_share
         The most supernodes of a problem that is reduced, the most ideals that are searched then, and the
         share of the time left. Which supernodes lead to which takes the square of their number.
-    covering_share
-        The share of the time left for the covering bound.
+    covering_share, covering_gaps
+        The share of the time left for the covering bound, and the gaps to which it is raised one after
+        another: weights that refute a threshold are near those for the next.
     left_out
         What the supernodes that are left out take together at most, as fractions of the value, one after
         another. T5 in training, 291 supernodes on 4 devices: 0.2 leaves 40,000 ideals, and proves 99 % of the
@@ -102,7 +103,7 @@ class LadderEffort:
     reduced_ideals: int = 1_500_000
     reduced_share: float = 0.6
     covering_share: float = 0.5
-    covering_gaps: tuple[float, ...] = (0.05, 0.02, 0.01, 0.0)
+    covering_gaps: tuple[float, ...] = (0.05, 0.03, 0.02, 0.01, 0.0)
     left_out: tuple[float, ...] = (0.2, 0.05, 0.02, 0.0)
 
 
@@ -242,16 +243,19 @@ def _can_be_reduced(climb: Climb) -> bool:
 
 def _covering(climb: Climb) -> Outcome | None:
     """Raise the bound to the load at which the devices can hold all supernodes."""
-    linear, settings = climb.linear, climb.settings.for_share(EFFORT.covering_share)
-    parts = PartsProblem.around(climb.problem.relaxed)
+    linear, whole = climb.linear, climb.settings
+    limited = whole.for_share(EFFORT.covering_share)
     bound: type[Covering] = imported(COVERING)
-    relaxation = replace(linear.relaxation, bound=linear.bound)
-    covering = bound(parts, relaxation, lambda: 0.0 if settings.expired else settings.clock.left)
+    covering = bound(
+        PartsProblem.around(climb.problem.relaxed),
+        replace(linear.relaxation, bound=linear.bound),
+        lambda: 0.0 if whole.expired else whole.clock.left,
+        memory=whole.memory_budget,
+    )
     for gap in EFFORT.covering_gaps:
-        covering.rise(linear.value, max(gap, settings.gap), lambda: settings.expired, lambda _: None)
-        print("    ", gap, covering.bound, settings.clock.left)
+        covering.rise(linear.value, max(gap, whole.gap), lambda: limited.expired, lambda _: None)
     linear.bound = max(linear.bound, min(covering.bound, linear.value))
-    return climb.outcome if climb.is_decided or climb.settings.expired else None
+    return climb.outcome if climb.is_decided or whole.expired else None
 
 
 def _all_ideals(climb: Climb) -> Outcome | None:

@@ -378,7 +378,8 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
             return
         limited = settings if settings.deterministic else settings.within(share * settings.clock.left)
         bound: type[Covering] = imported(COVERING)
-        covering = bound(PartsProblem.around(problem), self.linear.relaxation, unit=self.unit)
+        parts, memory = PartsProblem.around(problem), settings.memory_budget
+        covering = bound(parts, self.linear.relaxation, unit=self.unit, memory=memory)
         covering.bound = self.bound
         covering.rise(self.value, settings.gap, lambda: limited.expired, lambda _: None)
         self.bound = min(covering.bound, self.value)

@@ -132,7 +132,7 @@ def lifted(problem: PartsProblem, chain: Outcome) -> list[Part] | None:
 def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound until they meet, or neither makes progress."""
     descent = Descent(search)
-    covering = Covering(search.problem, relaxation, descent.left)
+    covering = Covering(search.problem, relaxation, descent.left, memory=search.settings.memory_budget)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(descent.run)
         try:
@@ -155,7 +155,7 @@ def cover(search: SplitSearch, relaxation: Relaxation) -> None:
         search.look()
         return search.over or descent.late
 
-    covering = Covering(search.problem, relaxation, descent.left)
+    covering = Covering(search.problem, relaxation, descent.left, memory=search.settings.memory_budget)
     covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
 
 

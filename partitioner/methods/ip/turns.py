@@ -61,7 +61,7 @@ EFFORT = TurnsEffort()
 def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound in turn until they meet, or neither has improved for some turns."""
     problem = search.problem
-    covering = Covering(problem, relaxation)
+    covering = Covering(problem, relaxation, memory=search.settings.memory_budget)
     annealing = LocalSearch(PartLayout(problem), search.settings.seed)
     if search.best is not None:
         annealing.offer(search.best)
