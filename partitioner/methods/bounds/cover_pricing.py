@@ -134,9 +134,8 @@ def best_set(
             cost_of[first[q]] = spent[x] + load[state[x], bit]
             first[q] += 1
         low, begin = top, 0
-        for q, end in enumerate(
-            first[:-1]
-        ):  # of each state keep those that weigh more than all lighter loads
+        # Of each state keep those that weigh more than all lighter loads.
+        for q, end in enumerate(first[:-1]):
             if end == begin:
                 continue
             group, cost_here = grouped[begin:end], cost_of[begin:end]
@@ -165,14 +164,14 @@ def best_set(
 class PricingEffort:
     """How many labels the search of the heaviest set makes.
 
-    Measured as the covering bound's effort: XX
+    Measured as the covering bound's effort: at half and at twice each value the bounds stay as they are.
 
     Parameters
     ----------
     fewest, most
         The labels that it may make at first, and at most.
     beam
-        The labels a supernode, at least, where only a heavy set is looked for.
+        The labels a supernode where only a heavy set is looked for.
     labels_per_second
         Labels made in a second, which limit them where there is a time limit.
     tangents
@@ -261,9 +260,8 @@ class SetOracle:
                 self.short = short
                 return self._learn(chosen, found)
             if labels == FULL:
-                return self._learn(
-                    self._search(weight, 0.0, EFFORT.beam * len(weight) + 1, EFFORT.beam)[2], bound
-                )
+                room = EFFORT.beam * len(weight) + 1
+                return self._learn(self._search(weight, 0.0, room, EFFORT.beam)[2], bound)
             bound = target
             if known >= target:
                 return Column(heaviest, bound)

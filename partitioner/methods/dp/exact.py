@@ -364,7 +364,7 @@ LADDER: tuple[Rung, ...] = (
         lambda climb: climb.settings.deadline is not None and climb.paid and _has_chain(climb),
         _covering,
         effort="half of the time left, up to 4 million states a kind",
-        won="TO BE MEASURED",
+        won="2 of 9 in 120 s: on NASNet mobile with 8 devices gaps of 0.0 and 4.3 % for 15.9 and 11.6 %",
     ),
     Rung(
         "all ideals",

@@ -21,9 +21,14 @@ from partitioner import (
     evaluate,
     solve,
 )
+from partitioner.base.clock import Clock
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp import exact
 from partitioner.methods.dp.forms import identical_kinds, merged_kinds
+from partitioner.methods.dp.linear import LinearSearch
+from partitioner.methods.method import Settings
 from partitioner.problem.contract import contract
+from partitioner.problem.goal import Goal
 from partitioner.problem.variants import ChainProblem
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
@@ -226,3 +231,24 @@ def test_a_step_limit_ends_in_a_plan_that_says_so() -> None:
         if plan.status != "optimal":
             assert plan.stop_reason == "heuristic"
             assert "stopped after" in plan.notes[0]
+
+
+@pytest.mark.parametrize("seeds", [range(40), slow(range(40, 400))])
+def test_the_covering_bound_holds_for_all_chains(seeds: range) -> None:
+    """From a chain of twice the best value on it bounds the best one, mostly within 5 % of it."""
+    close = compared = 0
+    for seed in seeds:
+        graph, devices = uneven_workload(np.random.default_rng(seed), 8, 4)
+        best = best_chain_value(graph, devices)
+        if best is None or best == 0:
+            continue
+        problem: Any = contract(fitted(graph, devices), devices, Goal())
+        settings = Settings(clock=Clock(20.0))
+        climb = exact.Climb(LinearSearch(problem, relax(problem), settings), settings, False, True)
+        climb.linear.value = 2 * best
+        exact._covering(climb)
+        assert climb.linear.bound <= best * (1 + 1e-9), seed
+        close += climb.linear.bound >= 0.95 * best
+        compared += 1
+    assert compared > len(seeds) // 2
+    assert close > 0.5 * compared
