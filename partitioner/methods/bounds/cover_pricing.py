@@ -295,12 +295,12 @@ class SetOracle:
         The bound of a price is the most of the lines of all sets. The next price is where the lines of two
         sets cross, of which one takes more than the largest load and the other does not.
         """
-        heavy, light = Line(float(weight.sum()), -np.inf), Line(0.0, self.threshold)
+        heavy, light = Tangent(float(weight.sum()), -np.inf), Tangent(0.0, self.threshold)
         price, bound, lightest = self.price, np.inf, np.zeros(len(weight))
         for _ in range(EFFORT.tangents):
             chosen = np.empty(len(weight))
             free = self.threshold - priced(self.states, weight, price, self.ahead[0], chosen)
-            line = Line(float(chosen @ weight), free)
+            line = Tangent(float(chosen @ weight), free)
             if line.at(price) < bound:
                 self.price, bound = price, line.at(price)
             if free < 0:
@@ -313,7 +313,7 @@ class SetOracle:
         return self._learn(lightest, bound)
 
 
-class Line(NamedTuple):
+class Tangent(NamedTuple):
     """The bound that a set gives for each price of load: its weight, and the load that it leaves."""
 
     weight: float

@@ -378,9 +378,8 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
             return
         limited = settings if settings.deterministic else settings.within(share * settings.clock.left)
         bound: type[Covering] = imported(COVERING)
-        parts, memory = PartsProblem.around(problem), settings.memory_budget
-        covering = bound(parts, self.linear.relaxation, unit=self.unit, memory=memory)
-        covering.bound = self.bound
+        parts, relaxation = PartsProblem.around(problem), replace(self.linear.relaxation, bound=self.bound)
+        covering = bound(parts, relaxation, unit=self.unit, memory=settings.memory_budget)
         covering.rise(self.value, settings.gap, lambda: limited.expired, lambda _: None)
         self.bound = min(covering.bound, self.value)
         for way in self.ways:
