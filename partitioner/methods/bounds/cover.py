@@ -174,7 +174,6 @@ SHARES = {
 }
 FREE = Shares(1.0, 0.0)
 STATE_BYTES = 150  # of the states of all thresholds and of one, and of prices for them
-MEMORY = 4 * 2**30
 
 
 class Oracles:
@@ -204,7 +203,7 @@ class Oracles:
         problem: PartsProblem,
         threshold: float,
         left: Callable[[], float] = lambda: np.inf,
-        memory: int = MEMORY,
+        memory: float = np.inf,
     ) -> None:
         self.left = left
         self.time = problem.work()
@@ -212,7 +211,7 @@ class Oracles:
         self.kinds = np.flatnonzero(problem.count > 0).tolist()
         self.count = problem.count[self.kinds]
         whole = [kind for kind in self.kinds if problem.pays[kind] or problem.contiguous[kind]]
-        most = min(EFFORT.states, memory // (STATE_BYTES * max(len(whole), 1)))
+        most = int(min(EFFORT.states, memory / (STATE_BYTES * max(len(whole), 1))))
         self.ways = {kind: self._ways(problem, kind, most) for kind in whole}
         self.ready = None not in self.ways.values()
 
@@ -273,7 +272,7 @@ class Covering:
         relaxation: Relaxation,
         left: Callable[[], float] = lambda: np.inf,
         unit: float = 0.0,
-        memory: int = MEMORY,
+        memory: float = np.inf,
     ) -> None:
         self.problem, self.bound, self.left, self.unit = problem, relaxation.bound, left, unit
         self.memory = memory

@@ -121,7 +121,7 @@ def best_set(
         if count > kept:  # keep the most promising
             whole, born = False, born[np.argsort(hope[:count])[count - kept :]]
             count = kept
-        first = np.zeros(start[v + 2] - start[v + 1] + 1, dtype=np.int64)
+        first = np.zeros(start[v + 2] - start[v + 1], dtype=np.int64)
         for y in range(count):
             first[after[state[born[y] // 2], born[y] % 2] - start[v + 1]] += 1
         first = np.cumsum(first) - first
@@ -135,7 +135,7 @@ def best_set(
             first[q] += 1
         low, begin = top, 0
         # Of each state keep those that weigh more than all lighter loads.
-        for q, end in enumerate(first[:-1]):
+        for q, end in enumerate(first):
             if end == begin:
                 continue
             group, cost_here = grouped[begin:end], cost_of[begin:end]
@@ -191,7 +191,7 @@ class PricingEffort:
 EFFORT = PricingEffort()
 
 
-ROUNDED = 1 + 1e-9
+ROUNDED = 1 + 1e-12
 GOLDEN = (3 - 5**0.5) / 2  # of an interval, so that one of two points inside stays one of the next two
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
 

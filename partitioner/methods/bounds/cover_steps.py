@@ -20,6 +20,8 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Region
 from partitioner.problem.variants import PartsProblem
 
+OFTEN = 1024  # states between two readings of the clock
+
 
 class CoverStates(NamedTuple):
     """A layered graph whose paths are the sets that one device can hold at a load of at most T.
@@ -42,8 +44,23 @@ class CoverStates(NamedTuple):
     rest: Floats
 
 
-Layer = tuple[Ints, Floats]
 States = npt.NDArray[np.uint64]  # the codes of every state, packed in words
+
+
+class Layer(NamedTuple):
+    """The states before a supernode is decided, numbered from 0.
+
+    Parameters
+    ----------
+    before
+        Shape (states,): the least load with which each is reached.
+    after, load
+        Shape (states, 2): as in :class:`CoverStates`, with the next states numbered within their layer.
+    """
+
+    before: Floats
+    after: Ints
+    load: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +70,17 @@ class Ways:
     Parameters
     ----------
     layers
-        For each supernode the next states and the loads added, as in :class:`CoverStates`; states are
-        numbered within their layer.
+        A layer for each supernode.
+    least
+        Shape (1,): the least load of a path to the end; shape (0,) if there is none.
     """
 
     layers: list[Layer]
+    least: Floats
 
     def within(self, threshold: float) -> CoverStates:
         """Return the graph with only the paths whose load is at most the threshold."""
-        return _joined(_pruned(self.layers, threshold))
+        return _joined(_pruned(self, threshold))
 
 
 def enumerate_ways(
@@ -80,29 +99,27 @@ def enumerate_ways(
     time
         Shape (n,): the load of each supernode, infinity if it may not be in the set.
     threshold
-        The largest load; a single step that adds more is left out.
+        The largest load; states that are reached only by more are left out.
     """
     layers: list[Layer] = []
     words = 1 + max((step.last_place for step in steps), default=0) // WORD
     current, least = np.zeros((1, words), dtype=np.uint64), np.zeros(1)
     for step, here in zip(steps, time.tolist(), strict=True):
-        if left() <= 0:
-            return None
-        choices = [advance(current, bit, step) for bit in (OUT, IN)]
-        load = np.stack([paid + (here if bit else 0.0) for bit, (_, paid) in enumerate(choices)], axis=1)
+        parts = []
+        for first in range(0, len(current), OFTEN):
+            if left() <= 0:
+                return None
+            parts.append(decided(current[first : first + OFTEN], step, here))
+        new, load = (np.concatenate(each) for each in zip(*parts, strict=True))
         fits = least[:, None] + load <= threshold
-        following, number = _distinct(
-            np.concatenate([new[fits[:, bit]] for bit, (new, _) in enumerate(choices)])
-        )
-        after = np.full(load.shape, -1, dtype=np.int64)
-        after.T[fits.T] = number
-        layers.append((after, load))
-        least = _least_loads(after, least[:, None] + load, len(following))
-        current = following
+        after = np.full(load.shape, -1)
+        current, after[fits] = _distinct(new[fits])
+        layers.append(Layer(least, after, load))
+        least = _least_loads(least, after, load, len(current))
         most -= len(current)
         if most < 0:
             return None
-    return Ways(layers)
+    return Ways(layers, least)
 
 
 def _distinct(states: States) -> tuple[States, Ints]:
@@ -115,23 +132,20 @@ def _distinct(states: States) -> tuple[States, Ints]:
     return states[first], key
 
 
-def _least_loads(after: Ints, load: Floats, states: int) -> Floats:
+def _least_loads(before: Floats, after: Ints, load: Floats, states: int) -> Floats:
     """Return the least load with which each of the next states is reached."""
     least = np.full(states, np.inf)
     way = after >= 0
-    np.minimum.at(least, after[way], load[way])
+    np.minimum.at(least, after[way], (before[:, None] + load)[way])
     return least
 
 
-def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, Floats]]:
+def _pruned(ways: Ways, threshold: float) -> list[tuple[Ints, Floats, Floats]]:
     """Return the layers without paths that exceed the threshold, and the least load from each state on."""
-    so_far = [np.zeros(1)]
-    for after, load in layers:
-        so_far.append(_least_loads(after, so_far[-1][:, None] + load, int(after.max(initial=-1)) + 1))
-    rest = np.zeros(len(so_far[-1]))
-    number = np.where(so_far[-1] <= threshold, 0, -1)
+    rest = np.zeros(len(ways.least))
+    number = np.where(ways.least <= threshold, 0, -1)
     pruned: list[tuple[Ints, Floats, Floats]] = []
-    for (after, load), before in zip(reversed(layers), reversed(so_far[:-1]), strict=True):
+    for before, after, load in reversed(ways.layers):
         ahead = np.where(after >= 0, load + rest[after], np.inf)
         ahead[before[:, None] + ahead > threshold] = np.inf
         after = np.where(np.isfinite(ahead), number[after], -1)
@@ -188,52 +202,54 @@ class DecisionStep:
         return max([net.place for net in self.nets] + [node.place for node in self.nodes], default=0)
 
 
-def advance(states: States, bit: int, step: DecisionStep) -> tuple[States, Floats]:
-    """Return the next states and the load of the nets torn by the decision; infinity if it is not allowed.
+def decided(states: States, step: DecisionStep, here: float) -> tuple[States, Floats]:
+    """Return the next states if the supernode is out or in, and the loads added; infinity if not allowed.
 
     Parameters
     ----------
     states
         Shape (m, words): states before the decision.
-    bit
-        The decision.
     step
         What it changes.
+    here
+        The load of the supernode if it is in.
+
+    Returns
+    -------
+    states, load
+        Shapes (m, 2, words) and (m, 2).
     """
-    states, paid = states.copy(), np.zeros(len(states))
+    new = np.repeat(states[:, None], 2, axis=1)
+    load = np.zeros((len(states), 2))
+    bit = np.array([OUT, IN], dtype=np.uint64)
     for place, cost, is_first in step.nets:
-        if is_first:
-            _write(states, place, bit)
-            continue
-        code = _read(states, place)
-        torn = code == (OUT if bit == IN else IN)
-        paid[torn] += cost
-        _write(states, place, np.where(torn, TORN, code))
+        code = bit if is_first else _read(new, place)
+        torn = (code != bit) & (code != TORN)
+        load += np.where(torn, cost, 0.0)
+        _write(new, place, np.where(torn, TORN, code))
     for place, before in step.nodes:
-        codes = [_read(states, earlier) for earlier in before]
-        if bit == IN:
-            for code in codes:
-                paid[code == TORN] = np.inf
-            _write(states, place, IN)
-        else:
-            reached = np.any([code != OUT for code in codes], axis=0) if codes else OUT
-            _write(states, place, np.where(reached, TORN, OUT))
+        codes = [_read(new, earlier) for earlier in before]
+        torn = np.any([code == TORN for code in codes], axis=0)
+        reached = np.any([code != OUT for code in codes], axis=0)
+        load += np.where(torn & (bit == IN), np.inf, 0.0)
+        _write(new, place, np.where(bit == IN, IN, np.where(reached, TORN, OUT)))
     for place in step.closed:
-        _write(states, place, OUT)
-    return states, paid
+        _write(new, place, OUT)
+    load[:, IN] += here
+    return new, load
 
 
 def _read(states: States, place: int) -> States:
     """Return the code that each state has at a place."""
-    code: States = (states[:, place // WORD] >> np.uint64(place % WORD)) & MASK
+    code: States = (states[..., place // WORD] >> np.uint64(place % WORD)) & MASK
     return code
 
 
-def _write(states: States, place: int, code: States | int) -> None:
+def _write(states: States, place: int, code: Ints | States | int) -> None:
     """Set the code that each state has at a place."""
     word, shift = place // WORD, np.uint64(place % WORD)
-    states[:, word] &= ~(MASK << shift)
-    states[:, word] |= np.asarray(code, dtype=np.uint64) << shift
+    states[..., word] &= ~(MASK << shift)
+    states[..., word] |= np.asarray(code, dtype=np.uint64) << shift
 
 
 def steps_of(

@@ -43,7 +43,7 @@ def heaviest(oracle: Oracle, weight: np.ndarray) -> Column:
     """The oracle's heaviest column; the bound of its quick answer is no less than that weighs."""
     quick = oracle.quick(weight)
     exact = oracle.exact(weight, quick)
-    assert quick.share @ weight <= exact.weight * (1 + 1e-9) <= quick.weight * (1 + 3e-9)
+    assert quick.share @ weight <= exact.weight * (1 + 1e-9) <= quick.weight * (1 + 2e-9)
     return exact
 
 
@@ -73,8 +73,8 @@ def test_the_best_set_is_the_best_of_all_sets(seed: int) -> None:
         oracle = SetOracle(states, threshold)
         assert set_load(problem, 0, oracle.quick(weight).share > 0.5) <= threshold * (1 + 1e-9)
         column = heaviest(oracle, weight)
-        assert column.weight == pytest.approx(max(held), rel=3e-9)
-        assert column.share @ weight == pytest.approx(column.weight, rel=3e-9)
+        assert column.weight == pytest.approx(max(held), abs=1e-9)
+        assert column.share @ weight == pytest.approx(column.weight)
         compared += column.weight > 0
     assert compared > 20
 
@@ -122,4 +122,4 @@ def test_the_devices_of_a_problem_without_nets() -> None:
     graph = Graph.from_arrays({"accelerator": [3.0, 4.0, 5.0]})
     problem = contract_to(PartsProblem, graph, Devices.accelerated(2), Goal(split="free"))
     states = states_of(problem, 8.0)
-    assert heaviest(SetOracle(states, 8.0), problem.work()[0]).weight == pytest.approx(8.0, rel=3e-9)
+    assert heaviest(SetOracle(states, 8.0), problem.work()[0]).weight == 8.0
