@@ -257,12 +257,15 @@ def _first(workload: pt.Workload, seed: int, _: float) -> Result:
     return Result(min(each.value for each in found), steps=len(found))
 
 
+STEPS = 100
+
+
 def _covering(workload: pt.Workload, seed: int, _: float) -> Result:
-    """Raise the bound of free splits to the value of a short local search, in at most 400 steps."""
+    """Raise the bound of free splits to the value of a short local search, in at most `STEPS` steps."""
     problem = _problem(workload, Goal(split="free"))
     search = placements.LocalSearch(placements.PartLayout(problem), seed)
     search.run(lambda: True, 300_000)
-    covering, left = cover.Covering(problem, relax(problem)), 400
+    covering, left = cover.Covering(problem, relax(problem)), STEPS
 
     def stop() -> bool:
         nonlocal left
@@ -270,7 +273,7 @@ def _covering(workload: pt.Workload, seed: int, _: float) -> Result:
         return left < 0
 
     covering.rise(search.value, 0.0, stop, lambda _: None)
-    return Result(0.0, covering.bound, 400 - max(left, 0))
+    return Result(0.0, covering.bound, STEPS - max(left, 0))
 
 
 def _turns(workload: pt.Workload, seed: int, limit: float) -> Result:
