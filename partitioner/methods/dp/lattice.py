@@ -71,6 +71,16 @@ class Lattice(NamedTuple):
             ideal = self.parent[ideal]
         return np.array(found, dtype=np.int64)
 
+    def membership(self) -> NDArray[np.bool_]:
+        """Return which supernodes each ideal holds, shape (I, n)."""
+        inside = np.zeros((self.size, len(self.rank)), dtype=bool)
+        inside[np.arange(1, self.size), self.added[1:]] = True
+        begin, end = 0, 1
+        while end < self.size:  # from level to level, as parents have one supernode less
+            begin, end = end, int(np.searchsorted(self.parent, end))
+            inside[begin:end] |= inside[self.parent[begin:end]]
+        return inside
+
     @property
     def nbytes(self) -> int:
         """Bytes that the lattice takes."""

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp.lattice import (
@@ -53,16 +52,6 @@ from partitioner.methods.dp.stages import (
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.in_flight import samples_in_flight
-
-
-@njit(cache=True)
-def members_of(parent, added, n):  # type: ignore[no-untyped-def]
-    """Return the supernodes of every ideal, shape (I, n)."""
-    inside = np.zeros((len(parent), n), np.bool_)
-    for ideal in range(1, len(parent)):
-        overwrite(inside[ideal], inside[parent[ideal]])
-        inside[ideal, added[ideal]] = True
-    return inside
 
 
 def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates:
@@ -136,12 +125,12 @@ class Segments:
     def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.layout: GroupLayout = layout_of(problem)
-        self.members = members_of(lattice.parent, lattice.added, problem.n)
+        self.members = lattice.membership()
         self.small = replace(problem, count=self.layout.size)
         self.space = StateSpace(self.small)
         self.costs = costs_of(problem)
         self.ends, self.stage_limits = one_group(len(problem.count)), stage_limits_of(problem)
-        self.weights = Weights(problem, relaxation, lattice, self.layout)
+        self.weights = Weights(problem, relaxation, lattice, self.members, self.layout)
         self.rest = remaining_weights(lattice, least_work(problem))
         self.followed = problem.pipeline.behind_matters
         self.table = new_table(lattice.size, self.space.count)
@@ -307,10 +296,9 @@ def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
 
     Sets are compared by sums of random numbers modulo 2**64.
     """
-    n = len(lattice.rank)
-    mark = np.random.default_rng(0).integers(0, 2**63, n).astype(np.uint64)
-    outside = mark.sum(dtype=np.uint64) - members_of(lattice.parent, lattice.added, n) @ mark
-    inside = members_of(opposite.parent, opposite.added, n) @ mark[::-1]
+    mark = np.random.default_rng(0).integers(0, 2**63, len(lattice.rank)).astype(np.uint64)
+    outside = mark.sum(dtype=np.uint64) - lattice.membership() @ mark
+    inside = opposite.membership() @ mark[::-1]
     order = np.argsort(inside)
     return np.asarray(order[np.searchsorted(inside[order], outside)])
 

@@ -10,27 +10,12 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation
-from partitioner.methods.dp.lattice import Lattice, relocate, remaining_weights
+from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.levels_model import GroupLayout, Prices
-from partitioner.methods.dp.stages import Bools, costs_of
+from partitioner.methods.dp.stages import Bools
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Nets
 from partitioner.problem.variants import PipelineProblem
-
-
-@njit(cache=True)
-def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-untyped-def]
-    """Return the cost of the nets that have pins inside and outside each ideal, shape (I,)."""
-    total = np.zeros(len(parent), np.float64)
-    inside = np.zeros(len(pins), np.int64)
-    place = 0
-    for ideal in range(1, len(parent)):
-        relocate(parent, added, net_start, net_of, inside, place, ideal)
-        place = ideal
-        for net in range(len(pins)):
-            if 0 < inside[net] < pins[net]:
-                total[ideal] += cost[net]
-    return total
 
 
 @njit(cache=True)
@@ -76,17 +61,22 @@ class Weights:
         Shape (I,): the weight of the supernodes outside an ideal.
     price
         The least share of the joint capacity that a transfer of cost 1 takes.
+    cut
+        Shape (I,): the cost of the nets that have pins inside and outside an ideal.
     """
 
     def __init__(
-        self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
+        self,
+        problem: PipelineProblem,
+        relaxation: Relaxation,
+        lattice: Lattice,
+        members: Bools,
+        layout: GroupLayout,
     ) -> None:
         self.problem, self.relaxation, self.layout = problem, relaxation, layout
         self.remaining = remaining_weights(lattice, relaxation.weight)
         self.price = self._transfer_weight()
-        costs = costs_of(problem)
-        pins = costs.pins, costs.enter
-        self.cut = cut_costs(lattice.parent, lattice.added, costs.net_start, costs.net, *pins)
+        self.cut = self._end_costs(members, 0, np.arange(lattice.size), problem.nets.cost, problem.nets.cost)
 
     def capacity(self, free: Ints, threshold: float) -> Floats:
         """Return the weight that free devices, shape (..., K), can take at loads up to a threshold."""
@@ -121,11 +111,16 @@ class Weights:
         """
         weight, nets = self.remaining, self.problem.nets
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = segment_costs(members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        ends = self._end_costs(members, low, highs, enter, leave)
         here = weight[low] - weight[highs] + self.price * ends
         after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
         group, others = self.capacity(np.array([[1], [rest]]) * self.layout.size, threshold)
         return np.asarray((here > group) | (after > others))
+
+    def _end_costs(self, members: Bools, low: int, highs: Ints, enter: Floats, leave: Floats) -> Floats:
+        nets = self.problem.nets
+        pins = nets.pins.start, nets.pins.items, nets.source
+        return np.asarray(segment_costs(members, low, highs, *pins, enter, leave))
 
     def _transfer_weight(self) -> float:
         if self.problem.communication != "sequential":

@@ -103,9 +103,7 @@ def _priced(
         best, steps = time.copy(), np.geomspace(EFFORT.first_step, EFFORT.last_step, rounds)
         _improve(time.copy(), best, work, problem.count, present, steps)
         time = best
-    weight = np.empty((len(present), problem.n))
-    _fill_weights(time, memory, work, problem.size, present, weight)
-    return SetPrices(present, time, memory, weight)
+    return SetPrices(present, time, memory, _weights(time, memory, work, problem.size, present))
 
 
 @njit(cache=True, nogil=True)
@@ -156,15 +154,12 @@ def _improve(price, best, work, count, present, steps):  # type: ignore[no-untyp
                     price[row, k] *= math.exp(steps[e] * excess)
 
 
-@njit(cache=True, nogil=True)
-def _fill_weights(price, memory_price, work, size, present, weight):  # type: ignore[no-untyped-def]
-    """Write the least cost of each supernode on any kind of each set, infinity if none may run it."""
-    kinds, n = work.shape
-    for row in range(len(price)):
-        for v in range(n):
-            least = np.inf
-            for k in range(kinds):
-                if present[row, k] and work[k, v] < np.inf:
-                    cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
-                    least = min(least, cost)
-            weight[row, v] = least
+def _weights(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bools) -> Floats:
+    """Return the least cost of each supernode on any kind of each set, infinity if none may run it."""
+    weight = np.full((len(present), work.shape[1]), np.inf)
+    for k, each in enumerate(work):
+        rows = present[:, k]
+        may = each < np.inf
+        cost = np.minimum(np.where(may, each, 0.0) * time[rows, k, None], HUGE) + memory[rows, k, None] * size
+        weight[rows] = np.minimum(weight[rows], np.where(may, cost, np.inf))
+    return weight

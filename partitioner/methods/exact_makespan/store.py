@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.exact_makespan.jobs import Jobs, Records, record
 from partitioner.methods.exact_makespan.path import NOWHERE, Path
 from partitioner.problem.arrays import Floats, Ints
@@ -83,7 +83,7 @@ def is_new(jobs: Jobs, path: Path, k: int, store: Store) -> bool:
             if better:
                 return False
             if worse:
-                _copy(store.value, values, store.values, entry.value_at)
+                overwrite(store.values[entry.value_at :], store.value[:values])
                 return True
         i = entry.link
     _add(store, bucket, stamp, words, values)
@@ -99,17 +99,11 @@ def _add(store: Store, bucket: int, stamp: int, words: int, values: int) -> None
     entry, following = store.entry[used], store.entry[used + 1]
     if entry.key_at + words > len(store.keys) or entry.value_at + values > len(store.values):
         return
-    _copy(store.key, words, store.keys, entry.key_at)
-    _copy(store.value, values, store.values, entry.value_at)
+    overwrite(store.keys[entry.key_at :], store.key[:words])
+    overwrite(store.values[entry.value_at :], store.value[:values])
     following.key_at, following.value_at = entry.key_at + words, entry.value_at + values
     entry.stamp, entry.link = stamp, store.first[bucket] - 1
     store.first[bucket] = store.used[0] = used + 1
-
-
-@njit(cache=True, inner=True)
-def _copy(source: Floats | Ints, count: int, target: Floats | Ints, at: int) -> None:
-    for i in range(count):
-        target[at + i] = source[i]
 
 
 @njit(cache=True, inner=True)

@@ -33,7 +33,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
-from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.latency.flow import (
     EFFORT,
     Flow,
@@ -44,10 +43,10 @@ from partitioner.methods.latency.flow import (
     with_group_members,
 )
 from partitioner.methods.latency.path import longest_path
+from partitioner.methods.loads import joint_loads
 from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import SampleProblem
-from partitioner.workload.devices import COMMUNICATION_MODELS
 
 Bits = NDArray[np.uint64]
 
@@ -366,7 +365,6 @@ def _walk(
     communication: str,
 ) -> float:
     (paid, free, size), (leaving, coming) = separators, far
-    model = COMMUNICATION_MODELS.index(communication)
     m = len(paid)
     start = np.zeros((1, 5))  # value, transfers in, work, size, first separator
     alone = free[0]
@@ -380,9 +378,7 @@ def _walk(
         if block is not None:
             end = np.stack((block.work, block.size, block.cut), axis=1)
             end[~block.ends, 1] = np.inf
-        first = start[:, 4].astype(np.int64)
-        value = np.full(len(end), np.inf)
-        _ends(start, leaving[first, b], coming[first, b], end, memory, model, value)
+        value = _ends(start, leaving[:, b], coming[:, b], end, memory, communication)
         if block is None:
             break
         new, alone = _over(block, value, alone, free[b + 1], b + 1)
@@ -407,18 +403,16 @@ def _over(block: Block, value: Floats, alone: float, free: float, first: int) ->
     return new, float(reached[-1] + free)
 
 
-@njit(cache=True, nogil=True)
 def _ends(
-    start: Floats, leaving: Floats, coming: Floats, end: Floats, memory: float, model: int, value: Floats
-) -> None:
-    """Lower `value`, shape (ideals,), to the least finish of a subgraph that ends with each ideal."""
-    for i in range(len(start)):
-        for j in range(len(end)):
-            if start[i, 3] + end[j, 1] > memory:
-                continue
-            work = start[i, 2] + end[j, 0]
-            into, out = start[i, 1] + coming[i], end[j, 2] + leaving[i]
-            value[j] = min(value[j], start[i, 0] + joint_load(work, into, out, model))
+    start: Floats, leaving: Floats, coming: Floats, end: Floats, memory: float, communication: str
+) -> Floats:
+    """Return the least finish of a subgraph that ends with each ideal, shape (ideals,)."""
+    first = start[:, 4].astype(np.int64)
+    work = start[:, 2, None] + end[:, 0]
+    into, out = start[:, 1] + coming[first], end[:, 2] + leaving[first, None]
+    finish = start[:, 0, None] + joint_loads(communication, work, into[:, None], out)
+    fits = start[:, 3, None] + end[:, 1] <= memory
+    return np.asarray(np.where(fits, finish, np.inf).min(axis=0, initial=np.inf))
 
 
 def bound_of(problem: SampleProblem, settings: Settings) -> float:

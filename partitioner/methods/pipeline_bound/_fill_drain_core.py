@@ -379,8 +379,14 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
             if spec.returns:
                 early_time, late_time = early_time + late_time, 0.0
             fewest = max(1, int(np.ceil(tally.load[k] / spec.most - 1e-6)))
-            lower(tally.outside[0], start, ideal, early_time if counted else 0.0, fewest)
-            lower(tally.outside[1], start, ideal, late_time if counted else 0.0, fewest)
+            times = (early_time, late_time) if counted else (0.0, 0.0)
+            for w in range(
+                2
+            ):  # the least times of the stages outside, if one of these begins with this stage
+                least = tally.outside[w]
+                for devices in range(fewest, least.shape[1]):
+                    within = times[w] + least[ideal, devices - fewest]
+                    least[start, devices] = min(least[start, devices], within)
         else:
             steps += extend(tally, start, ideal, k, parts, counted, depth)
     return steps
@@ -388,13 +394,6 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
 
 def _lost(tally, v):  # type: ignore[no-untyped-def]
     return tally.spec.above[v]
-
-
-@njit(cache=True, inner=True, _nrt=False)
-def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
-    """Lower the least times of the stages outside an ideal by those that begin with a stage to another."""
-    for devices in range(copies, least.shape[1]):
-        least[start, devices] = min(least[start, devices], time + least[ideal, devices - copies])
 
 
 _walk = walk_of(_enter, _leave, _reach, _lost)

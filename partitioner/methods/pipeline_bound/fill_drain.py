@@ -197,10 +197,7 @@ def _ahead(problem: PipelineProblem, spine: PassSpine) -> list[int] | None:
 
 def held_of(lattice: Lattice, on: Bools) -> Ints:
     """Return how many of some supernodes each ideal holds, shape (I,); `on` has shape (n,)."""
-    held = np.zeros(lattice.size, dtype=np.int64)
-    for ideal in range(1, lattice.size):
-        held[ideal] = held[lattice.parent[ideal]] + on[lattice.added[ideal]]
-    return held
+    return np.asarray(on.sum() - remaining_weights(lattice, on.astype(np.float64)), dtype=np.int64)
 
 
 @dataclass(eq=False)

@@ -25,17 +25,17 @@ def coplaced(tasks: Tasks) -> Tasks:
     by its kind or its memory, is not made (the released code makes it, and may then find no placement). One
     pass over the edges, from the exits on, is enough, because a refused union would be refused again later.
     """
-    parent = np.arange(len(tasks.group_size))
+    parent, group = list(range(len(tasks.group_size))), tasks.group.tolist()
     size, allowed = tasks.group_size.copy(), tasks.group_allowed.copy()
     single = single_consumer(tasks)
     for u in np.flatnonzero(single >= 0)[::-1].tolist():
-        a, b = root(parent, tasks.group[u]), root(parent, tasks.group[single[u]])
+        a, b = root(parent, group[u]), root(parent, group[single[u]])
         both = allowed[:, a] & allowed[:, b]
         if a != b and (both & (size[a] + size[b] <= tasks.limit)).any():
             parent[a] = b
             size[b] += size[a]
             allowed[:, b] = both
-    roots = np.array([root(parent, g) for g in tasks.group.tolist()], dtype=np.int64)
+    roots = np.array([root(parent, g) for g in group], dtype=np.int64)
     return replace(tasks, group=np.unique(roots, return_inverse=True)[1].astype(np.int64))
 
 
@@ -57,7 +57,7 @@ def fused(tasks: Tasks) -> Ints:
     computes the memory of outputs from the edges that remain, and so loses the memory of weights.
     """
     after, before = _neighbours(tasks)
-    cluster = np.arange(tasks.n)
+    cluster = list(range(tasks.n))
     for u, v in zip(tasks.after.owners().tolist(), tasks.after.items.tolist(), strict=True):
         a, b = root(cluster, u), root(cluster, v)
         if a == b or tasks.group[u] != tasks.group[v] or (len(after[a]) > 1 and len(before[b]) > 1):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit, overwrite
+from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
 from partitioner.methods.placers.coarse import expanded, merged
 from partitioner.methods.placers.engine import ADJUST, FILL_UP, found, place_by_rule
@@ -33,7 +33,7 @@ from partitioner.methods.placers.task_arrays import (
     arrays_of,
     new_state,
 )
-from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
@@ -147,7 +147,10 @@ def _best_breaks(reads: PlaceReads, groups: PlaceGroups, most: int, memory: floa
                 counted[g] = j
                 size += group_size[g]
                 together += 1
-                somewhere = _narrowed(may, allowed, g)
+                somewhere = False  # whether a device is left that all their groups may run on
+                for d in range(len(may)):
+                    may[d] &= allowed[g, d]
+                    somewhere |= may[d]
                 if together > 1 and (size > memory or not somewhere):
                     low = i + 1  # longer clusters are not allowed behind place j either
                     break
@@ -157,16 +160,6 @@ def _best_breaks(reads: PlaceReads, groups: PlaceGroups, most: int, memory: floa
                 best[j], before[j] = min(best[j], best[i] + cost[i]), i
         for e in range(start[j - 1], start[j]):
             inner[maker[e]] = 0.0
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def _narrowed(may: Bools, allowed: Bools, g: int) -> bool:
-    """Keep in `may` only devices that are allowed for group `g`; return whether one is left."""
-    somewhere = False
-    for d in range(len(may)):
-        may[d] &= allowed[g, d]
-        somewhere |= may[d]
-    return somewhere
 
 
 def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
@@ -189,25 +182,21 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
     memory
         The largest memory of groups that are tied together.
     """
-    allowed = np.ascontiguousarray(tasks.group_allowed.T)
-    cut: Bools = _cut(tasks.group[order], begins, tasks.group_size.copy(), allowed, memory)
-    return cut
-
-
-@njit(cache=True, nogil=True)
-def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float) -> Bools:
-    parent, cut = np.arange(len(size)), begins.copy()
+    group, size, allowed = (
+        tasks.group[order].tolist(),
+        tasks.group_size.tolist(),
+        tasks.group_allowed.T.copy(),
+    )
+    parent, cut = list(range(len(size))), begins.copy()
     for p in range(1, len(group)):
         a, b = root(parent, group[p - 1]), root(parent, group[p])
         if begins[p] or a == b:
             continue
-        together = False  # whether both may run on a common device
-        for d in range(allowed.shape[1]):
-            together |= allowed[a, d] and allowed[b, d]
-        if together and size[a] + size[b] <= memory:
+        both = allowed[a] & allowed[b]
+        if both.any() and size[a] + size[b] <= memory:
             parent[b] = a
             size[a] += size[b]
-            _narrowed(allowed[a], allowed, b)
+            allowed[a] = both
         else:
             cut[p] = True
     return cut
@@ -271,30 +260,19 @@ def critical_path(tasks: Tasks) -> Floats:
 
 def _depth_first(tasks: Tasks, urgency: Floats) -> Ints:
     """Return the order in which tasks that become ready go to the queue's head, the most urgent first."""
-    after, missing = tasks.after.items, np.diff(tasks.before.start)
-    rising = np.lexsort((-after, urgency[after], tasks.after.owners()))
+    after, missing = tasks.after, np.diff(tasks.before.start)
+    rising = np.lexsort((-after.items, urgency[after.items], after.owners()))
+    consumers = Rows(after.start, after.items[rising]).lists()
     free = np.flatnonzero(missing == 0)
-    entries = free[np.lexsort((-free, urgency[free]))]
-    order: Ints = _walk(tasks.after.start, after[rising], missing, entries)
-    return order
-
-
-@njit(cache=True, nogil=True)
-def _walk(start: Ints, after: Ints, missing: Ints, entries: Ints) -> Ints:
-    """Return the order of a queue that is a stack; the head of the queue is the top of the stack."""
-    order, stack = np.empty_like(missing), np.empty_like(missing)
-    depth = len(entries)
-    overwrite(stack, entries)
-    for place in range(len(missing)):
-        depth -= 1
-        v = stack[depth]
-        order[place] = v
-        for e in range(start[v], start[v + 1]):
-            missing[after[e]] -= 1
-            if missing[after[e]] == 0:
-                stack[depth] = after[e]
-                depth += 1
-    return order
+    stack = free[np.lexsort((-free, urgency[free]))].tolist()  # its top is the head of the queue
+    left, order = missing.tolist(), []
+    while stack:
+        order.append(stack.pop())
+        for w in consumers[order[-1]]:
+            left[w] -= 1
+            if not left[w]:
+                stack.append(w)
+    return np.array(order, dtype=np.int64)
 
 
 def back_cost(tasks: Tasks) -> Floats:

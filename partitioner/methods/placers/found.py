@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partitioner.base.compiled import njit
 from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.methods.placers.windows import along_lines
 from partitioner.methods.units import common_unit
@@ -64,21 +63,20 @@ def portions(n: int, settings: Settings) -> Iterator[slice]:
         yield slice(begin, begin + PORTION)
 
 
-@njit(cache=True, nogil=True)
-def root(parent: Ints, member: int) -> int:
+def root(parent: list[int], member: int) -> int:
     """Return the root of the member's set; the path to it is halved.
 
     Parameters
     ----------
     parent
-        Shape (members,): for each member one that is nearer to the root; for the root itself.
+        For each member one that is nearer to the root; for the root itself.
     member
         Any member of the set.
     """
     while parent[member] != member:
         parent[member] = parent[parent[member]]
         member = parent[member]
-    return int(member)
+    return member
 
 
 def time_unit(tasks: Tasks) -> float:

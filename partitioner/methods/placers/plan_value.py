@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.layout import SubgraphLayout, latency, outcome_of
 from partitioner.methods.latency.path import longest_path
@@ -19,6 +18,7 @@ from partitioner.methods.local_search.search import solve_local_search
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.placers.bound import makespan_bound
 from partitioner.methods.placers.found import Found
+from partitioner.methods.placers.ranks import longest_paths
 from partitioner.methods.placers.refine import refined
 from partitioner.methods.placers.timing import makespan
 from partitioner.methods.places import device_kinds
@@ -33,7 +33,6 @@ from partitioner.problem.variants import (
     OperatorSample,
     SampleProblem,
 )
-from partitioner.workload.graph import Bools
 
 
 def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
@@ -50,25 +49,16 @@ def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
     device
         Shape (n,): the device of every node, numbered kind by kind.
     """
-    slot = np.zeros(problem.n, dtype=np.int64)
-    pays = problem.pays[device_kinds(problem)]
+    slot, none = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
+    pays, before = problem.pays[device_kinds(problem)], problem.predecessors
+    reader, maker = before.owners(), before.items
+    one_pass = problem.backward[reader] == problem.backward[maker]
     for d in np.unique(device[pays[device]]).tolist():
-        _count(problem.successors.start, problem.successors.items, problem.backward, device == d, slot)
+        leaves = (device[maker] == d) & (device[reader] != d)
+        along = np.where(one_pass, leaves, -np.inf)
+        count = longest_paths(np.arange(problem.n), before, along, none, none)
+        slot[device == d] = count[device == d]
     return slot
-
-
-@njit(cache=True, nogil=True)
-def _count(start: Ints, after: Ints, backward: Bools, here: Bools, slot: Ints) -> None:
-    """Write the indices of the nodes on one device, for which `here` is True, to `slot`."""
-    count = np.zeros(len(here), dtype=np.int64)
-    for u in range(len(here)):
-        if here[u]:
-            slot[u] = count[u]
-        for e in range(start[u], start[u + 1]):
-            v = after[e]
-            if backward[u] == backward[v]:
-                left = 1 if here[u] and not here[v] else 0
-                count[v] = max(count[v], count[u] + left)
 
 
 UNRULY = "its placement, carried over to the contracted graph, breaks a rule of the problem"

@@ -23,7 +23,7 @@ from partitioner.methods.placers.task_arrays import (
     book,
     fits,
     new_state,
-    ready_time,
+    start_at_end,
     start_times,
 )
 from partitioner.problem.arrays import Floats, Ints
@@ -287,9 +287,7 @@ def _most_urgent(
 @njit(cache=True, inner=True, _nrt=False)
 def _start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
     """Return when a task could start after the last one of a device; infinity if it does not fit there."""
-    if not fits(arrays, state, v, d):
-        return np.inf
-    return float(max(ready_time(arrays, state, v, d), state.end[d]))
+    return start_at_end(arrays, state, v, d) if fits(arrays, state, v, d) else np.inf
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)

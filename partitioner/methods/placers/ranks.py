@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.placers.windows import along_lines
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.tasks import Tasks
 
 
@@ -50,15 +50,16 @@ def bottom_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
     transfer
         Shape (T,): of each tensor.
     """
-    along = transfer[tasks.after_tensor]
-    level: Floats = _bottom(tasks.after.start, tasks.after.items, time, along)
+    along = time[tasks.after.owners()] + transfer[tasks.after_tensor]
+    order = np.arange(tasks.n - 1, -1, -1)
+    level: Floats = longest_paths(order, tasks.after, along, time, np.zeros(tasks.n))
     return level
 
 
 def top_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
     """Return the longest path to each task without its own time, shape (n,); see :func:`bottom_level`."""
-    along = transfer[tasks.before_tensor]
-    level: Floats = _top(tasks.before.start, tasks.before.items, time, along)
+    along, order = transfer[tasks.before_tensor], np.arange(tasks.n)
+    level: Floats = longest_paths(order, tasks.before, along, np.zeros(tasks.n), time)
     return level
 
 
@@ -116,20 +117,21 @@ def ordered(tasks: Tasks, priority: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
-    """Return :func:`bottom_level`; `along` is the transfer time of each edge to a consumer."""
-    level = time.copy()
-    for v in range(len(time) - 1, -1, -1):
-        for e in range(start[v], start[v + 1]):
-            level[v] = max(level[v], time[v] + along[e] + level[after[e]])
-    return level
+def longest_paths(order: Ints, rows: Rows, along: Floats, own: Floats, through: Floats) -> Floats:
+    """Return the longest path to each node, shape (n,).
 
-
-@njit(cache=True, nogil=True)
-def _top(start: Ints, before: Ints, time: Floats, along: Floats) -> Floats:
-    level = np.zeros_like(time)
-    for v in range(len(time)):
-        for e in range(start[v], start[v + 1]):
-            u = before[e]
-            level[v] = max(level[v], level[u] + time[u] + along[e])
-    return level
+    Parameters
+    ----------
+    order
+        The nodes, each after those of its row.
+    rows, along
+        The nodes before each one, and the length of each edge.
+    own, through
+        Shape (n,): the length of the path that begins with a node, and what a path through it adds.
+    """
+    length = own.copy()
+    for v in order:
+        for e in range(rows.start[v], rows.start[v + 1]):
+            u = rows.items[e]
+            length[v] = max(length[v], along[e] + (length[u] + through[u]))
+    return length

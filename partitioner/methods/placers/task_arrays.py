@@ -151,12 +151,12 @@ def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: 
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
-    """Return when all inputs of task `v` are on device `d`, each transfer as if it were the only one."""
-    ready = 0.0
+def start_at_end(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
+    """Return when a task starts after the last one of a device, each transfer as if it were the only one."""
+    start = state.end[d]
     for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
-        ready = max(ready, arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], d))
-    return ready
+        start = max(start, arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], d))
+    return float(start)
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)

@@ -12,8 +12,8 @@ from partitioner.methods.placers.task_arrays import (
     PartialSchedule,
     TaskArrays,
     arrays_of,
-    arrives,
     new_state,
+    start_at_end,
 )
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
@@ -99,9 +99,7 @@ def _run(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> None:
     """Time the tasks one after another in the given order, without contention."""
     for v in order:
         d = state.device[v]
-        begin = state.end[d]
-        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
-            begin = max(begin, arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], d))
+        begin = start_at_end(arrays, state, v, d)
         state.start[v] = begin
         state.finish[v] = state.end[d] = begin + arrays.time[d, v]
 

@@ -8,7 +8,7 @@ import pytest
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.dp.levels_tables import Segments
-from partitioner.methods.dp.levels_weights import cut_costs, end_costs, segment_costs
+from partitioner.methods.dp.levels_weights import end_costs, segment_costs
 from tests.methods.dp.pipeline_cases import problem_of
 from tests.random_pipelines import random_case
 
@@ -21,12 +21,10 @@ def test_costs_by_definition(seed: int) -> None:
     segments, nets = Segments(problem, relax(problem), lattice), problem.nets
     pins = [set(nets.pins.row(e).tolist()) for e in range(len(nets.cost))]
     in_flight = [set(lattice.members(i).tolist()) for i in range(lattice.size)]
-    number = np.array([len(each) for each in pins])
-    cut = cut_costs(lattice.parent, lattice.added, nets.of_node.start, nets.of_node.items, number, nets.cost)
     expected = [
         sum(nets.cost[e] for e, p in enumerate(pins) if p & ideal and p - ideal) for ideal in in_flight
     ]
-    assert cut == pytest.approx(expected)
+    assert segments.weights.cut == pytest.approx(expected)
     low = lattice.size // 3
     highs = np.flatnonzero(segments.above(low))
     enter, leave = 2 * nets.cost, 5 * nets.cost

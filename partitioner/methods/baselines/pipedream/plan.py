@@ -330,6 +330,6 @@ def _stages(states: LayerIdeals, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
 def _data_parallel_time(layers: Layers, levels: Sequence[MachineLevel]) -> float:
     time, weights, below = float(layers.time.sum()), float(layers.parameters.sum()), 1
     for machines, bandwidth in levels:
-        time = stage_time.py_func(time, weights, machines, bandwidth, below)
+        time = stage_time(time, weights, machines, bandwidth, below)
         below = machines
     return time

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from partitioner.base.compiled import njit
 from partitioner.base.errors import Flaw, NoPlanFound, WorkloadError
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.workload.graph import Bools, Floats
 
 
-@njit(inline="always")
-def stage_time(compute, parameters, replicas, bandwidth, share):  # type: ignore[no-untyped-def]
+@register_jitable(inline="always")
+def stage_time(compute: float, parameters: float, replicas: int, bandwidth: float, share: float) -> float:
     """Return the time per minibatch of a stage on `replicas` machines.
 
     Weights are synchronised by a ring all-reduce, which sends and receives them after the compute and not
