@@ -27,6 +27,7 @@ from partitioner.planning.layouts.changes import OTHER_GPUS
 from partitioner.planning.layouts.plan import TIME_LIMIT, TOP, plan
 from partitioner.planning.layouts.question import LATENCY, NETWORK, NODE
 from partitioner.planning.layouts.result import LayoutPlan
+from partitioner.planning.layouts.runtime_files import writer_of
 from partitioner.planning.layouts.runtimes import RUNTIMES
 from partitioner.planning.pools.plan_pool import plan_pool
 from partitioner.planning.pools.result import PoolPlan
@@ -246,9 +247,7 @@ def plan_layouts(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule, or no layout fits.
     """
-    check_writable(options.output, options.settings, options.report)
-    if options.report is not None:
-        check_html("--report", options.report)
+    _check_files(options)
     needed = SERVED if options.serve else TRAINING
     for name in needed:
         if getattr(options, name) is None:
@@ -256,17 +255,32 @@ def plan_layouts(options: argparse.Namespace) -> None:
             raise OptionError(f"{name} = None: must be given {other} --serve")
     found = _server(options) if options.serve else _pooled(options) if options.pool else _training(options)
     texts = {options.output: found.to_json() + "\n"}
-    if options.settings is not None:
-        if isinstance(found, PoolPlan):
-            rule = "are written for training on equal GPUs, and for one user"
-            raise OptionError(f"settings = {shown(options.settings)}: {rule}")
+    if not isinstance(found, PoolPlan) and options.settings is not None:
         texts[options.settings] = found.settings()
-    if options.report is not None:
-        if not isinstance(found, LayoutPlan):
-            raise OptionError(f"report = {shown(options.report)}: is written for training on equal GPUs")
+    if isinstance(found, LayoutPlan) and options.report is not None:
         texts[options.report] = report_layouts(found, model=Path(options.config).stem).html
     writes = [lambda path=path, text=text: write_text(path, text) for path, text in texts.items() if path]
     show(found.to_json() if options.format == "json" else found.summary(), *writes)
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    """Refuse files that cannot be written for this question, before it is answered.
+
+    Raises
+    ------
+    PartitionerError
+        If a file cannot be written, or the question has no such file.
+    """
+    check_writable(options.output, options.settings, options.report)
+    if options.report is not None:
+        check_html("--report", options.report)
+        if options.serve or options.pool:
+            raise OptionError(f"report = {shown(options.report)}: is written for training on equal GPUs")
+    if options.settings is not None and not options.serve:
+        if options.pool:
+            rule = "are written for training on equal GPUs, and for one user"
+            raise OptionError(f"settings = {shown(options.settings)}: {rule}")
+        writer_of(options.runtime)
 
 
 def _training(options: argparse.Namespace) -> LayoutPlan:

@@ -119,6 +119,7 @@ def test_a_cache_that_names_a_class_of_an_earlier_version_is_ignored(
     assert printed == [["4.0", hit] for hit in hits]
 
 
+@pytest.mark.slow
 def test_kernels_that_two_processes_compiled_run_in_one(tmp_path: Path) -> None:
     """Numba compiles functions of one name for ``np.sort`` and ``np.argsort``; their symbols must differ.
 
@@ -151,7 +152,10 @@ KERNEL = "from partitioner.base.compiled import njit\n@njit(cache=True)\ndef ker
 RUN = "import one\nfrom partitioner.base import compiled\nassert one.kernel(1) == 2\n"
 
 
-@pytest.mark.parametrize(("ending", "length"), [("nbi", 0), ("nbi", 100), ("nbc", 100)])
+@pytest.mark.parametrize(
+    ("ending", "length"),
+    [("nbi", 0), *(pytest.param(each, 100, marks=pytest.mark.slow) for each in ("nbi", "nbc"))],
+)
 def test_damaged_code_is_compiled_again_with_a_note(ending: str, length: int, tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(KERNEL, encoding="utf-8")
     run_with_kernels(tmp_path, f"{RUN}assert not compiled.cache_note()")

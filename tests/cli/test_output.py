@@ -42,9 +42,14 @@ def into_closed_pipe(*words: object) -> int:
     "command",
     [
         ("solve",),
-        ("compare", "--methods", "dp,greedy"),
-        ("fewest-devices", "--max-time-per-sample", "100"),
-        ("least-memory", "--max-time-per-sample", "100"),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (
+                ("compare", "--methods", "dp,greedy"),
+                ("fewest-devices", "--max-time-per-sample", "100"),
+                ("least-memory", "--max-time-per-sample", "100"),
+            )
+        ),
     ],
 )
 def test_a_plan_is_written_though_nobody_reads_the_text(
@@ -56,6 +61,7 @@ def test_a_plan_is_written_though_nobody_reads_the_text(
     assert set(json.loads(written.read_text(encoding="utf-8"))["placement"]) == {"0", "1", "2"}
 
 
+@pytest.mark.slow
 def test_other_files_are_written_though_nobody_reads_the_text(
     workload: Path, plan: Path, tmp_path: Path
 ) -> None:

@@ -20,11 +20,11 @@ CONFIG = {
 }
 ASKED = [
     "--gpus",
-    "16",
+    "4",
     "--device",
     "A100-80",
     "--global-batch",
-    "64",
+    "16",
     "--sequence",
     "512",
     "--time-limit",
@@ -60,7 +60,7 @@ def test_json_is_one_object_and_settings_are_a_file(
     found = json.loads(capsys.readouterr().out)
     best = found["layouts"][0]["layout"]
     degrees = best["tensor"] * best["pipeline"] * best["context"] * best["data"]
-    assert degrees == found["cluster"]["gpus"] == 16 and found["bound"] <= found["layouts"][0]["seconds"]
+    assert degrees == found["cluster"]["gpus"] == 4 and found["bound"] <= found["layouts"][0]["seconds"]
     assert f"--tensor-model-parallel-size {best['tensor']}\n" in settings.read_text(encoding="utf-8")
 
 
@@ -74,11 +74,30 @@ def test_a_report_is_a_page(config: str, tmp_path: Path, capsys: pytest.CaptureF
     assert "must end in .html or .htm" in capsys.readouterr().err
 
 
-def test_settings_of_no_runtime_are_refused(
-    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--settings", "FILE"], "runtime = 'any': settings are written for"),
+        (
+            ["--settings", "FILE", "--pool", "H100=4"],
+            "are written for training on equal GPUs, and for one user",
+        ),
+        (["--report", "FILE.html", "--pool", "H100=4"], "is written for training on equal GPUs"),
+    ],
+)
+def test_files_that_no_answer_has_are_refused_before_it_is_sought(
+    config: str,
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main(["plan", config, *ASKED, "--settings", str(tmp_path / "file")]) == 2
-    assert "runtime = 'any': settings are written for" in capsys.readouterr().err
+    for each in ("plan", "plan_pool"):
+        monkeypatch.setattr(f"partitioner.cli.plan.{each}", lambda *_, **__: pytest.fail("it was sought"))
+    given = [word.replace("FILE", str(tmp_path / "file")) for word in words]
+    assert main(["plan", config, *ASKED, *given]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_no_layout_fits(config: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,7 @@ def test_a_table_over_very_many_kinds_is_not_said_to_hold_no_ideals() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+@pytest.mark.slow
 def test_a_process_with_little_memory_gets_a_plan() -> None:
     """The budget is 4 GiB by default; the process may have 2, and the ideals of a star are too many."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9)){PROGRAM}"

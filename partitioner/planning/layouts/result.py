@@ -14,7 +14,7 @@ from rich.text import Text
 from partitioner.base.markup import html_table
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
 from partitioner.planning.layouts.layout import Cluster, ClusterLayout
-from partitioner.planning.layouts.runtime_files import Training, settings_of
+from partitioner.planning.layouts.runtime_files import Training, writer_of
 from partitioner.planning.layouts.timing import LayoutRun
 
 SAME = 0.0005  # relative difference of times below which the table shows none
@@ -189,7 +189,7 @@ class LayoutPlan:
             If no runtime was asked for.
         """
         row = self.rows[number]
-        return settings_of(self.runtime, Training(row.layout, self.global_batch, self.sequence, row.blocks))
+        return writer_of(self.runtime)(Training(row.layout, self.global_batch, self.sequence, row.blocks))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""

@@ -173,8 +173,8 @@ WRITERS: dict[str, Callable[[Training], str]] = {
 }
 
 
-def settings_of(runtime: str, training: Training) -> str:
-    """Return the settings of a runtime that run a layout.
+def writer_of(runtime: str) -> Callable[[Training], str]:
+    """Return the function that writes the settings with which a runtime runs a layout.
 
     Raises
     ------
@@ -184,4 +184,4 @@ def settings_of(runtime: str, training: Training) -> str:
     if runtime not in WRITERS:
         rule = f"settings are written for {one_of(runtime, WRITERS)}"
         raise OptionError(f"runtime = {shown(runtime)}: {rule}")
-    return WRITERS[runtime](training)
+    return WRITERS[runtime]

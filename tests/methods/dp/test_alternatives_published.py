@@ -36,6 +36,7 @@ def check(chosen: list[dict[str, Any]], methods: tuple[str, ...]) -> int:
     return compared
 
 
+@pytest.mark.slow
 def test_some_runs_of_bert() -> None:
     chosen = records(QUICK, ("bert32a100",))[::DIVISOR]
     assert check(chosen, ("alternatives", "piper", "two_bw")) > 30

@@ -12,7 +12,7 @@ from partitioner.base.errors import InfeasibleError, WorkloadError
 from tests.oracle_accepted import accepted
 from tests.random_pipelines import random_case
 
-SEEDS = 40
+SEEDS = 20
 
 
 @pytest.mark.parametrize("grouping", ["groups", "levels"])

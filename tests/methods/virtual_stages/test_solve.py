@@ -70,7 +70,9 @@ def test_many_small_plans_are_optimal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))]
+)
 def test_memory_is_that_of_the_simulation(name: str, seed: int) -> None:
     """The evaluator adds the largest workspace to the worst moment; without workspace both are equal."""
     rng = np.random.default_rng(seed)

@@ -70,6 +70,7 @@ def test_many_small_plans_are_optimal(name: str, first: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["interleaved_1f1b", "zbv"])
+@pytest.mark.slow
 def test_fewer_modes_make_no_bound_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Joined modes are no worse than those that they stand for; the plan may then be no longer proven."""
     modes = _ways_core.MOST_MODES

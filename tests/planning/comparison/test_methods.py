@@ -335,7 +335,7 @@ def test_the_most_samples_come_first_and_bounds_are_upper_ones() -> None:
     )
     devices = Devices((DeviceKind("gpu", 2, memory=12.0),))
     names = ["single_device", "dp", "dpl", "local_search"]
-    found = compare_methods(graph, devices, "capacity", methods=names, time_limit=5, seed=1)
+    found = compare_methods(graph, devices, "capacity", methods=names, time_limit=2, seed=1)
     assert found.best is not None and found.best.value == 4.0 and not found.contradictions
     values = [one.value for one in found.compared if one.plan is not None]
     assert values == sorted(values, reverse=True) and found.compared[-1].method == "single_device"

@@ -41,6 +41,7 @@ def changes() -> dict[str, LayoutChange]:
         ("A100-80", {"device": "A100-80"}),
     ],
 )
+@pytest.mark.slow
 def test_a_change_buys_what_the_changed_question_finds(
     change: str, given: dict[str, object], changes: dict[str, LayoutChange]
 ) -> None:
@@ -52,6 +53,7 @@ def test_a_change_buys_what_the_changed_question_finds(
         assert found.best == alone.best and found.bound == pytest.approx(alone.bound)
 
 
+@pytest.mark.slow
 def test_gains_are_tokens_a_second_over_those_without_the_change() -> None:
     plan = explained(instead=[])
     plain = next(each for each in plan.changes if each.change == "twice the memory")
@@ -97,11 +99,11 @@ def test_the_command_prints_the_table_and_the_json(
         "plan",
         str(file),
         "--gpus",
-        "4",
+        "2",
         "--device",
         "A100-80",
         "--global-batch",
-        "8",
+        "4",
         "--sequence",
         "64",
     ]
@@ -114,6 +116,7 @@ def test_the_command_prints_the_table_and_the_json(
     assert main([*asked, "--explain", "--instead", "Z9"]) == 2
 
 
+@pytest.mark.slow
 def test_many_rows_without_a_time_limit_keep_equal_stages_after_the_first() -> None:
     found = pt.plan(CONFIG, device="H100", time_limit=None, **ASKED | {"top": 40})  # type: ignore[arg-type]
     times = [row.seconds for row in found.rows]

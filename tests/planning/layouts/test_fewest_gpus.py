@@ -11,7 +11,7 @@ import partitioner as pt
 from partitioner.cli.command_line import main
 from tests.planning.layouts.test_timing import CONFIG
 
-ASKED = {"device": "A100-80", "global_batch": 16, "sequence": 512, "node": 4, "top": 1, "time_limit": None}
+ASKED = {"device": "A100-80", "global_batch": 8, "sequence": 512, "node": 4, "top": 1, "time_limit": None}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def rates() -> dict[int, float]:
     for gpus in (1, 2, 4, 8, 12, 16):
         try:
             found[gpus] = pt.plan(CONFIG, gpus=gpus, **ASKED).best.tokens_per_second  # type: ignore[arg-type]
-        except pt.InfeasibleError:  # a batch of 16 is no multiple of 12
+        except pt.InfeasibleError:  # a batch of 8 is no multiple of 12
             found[gpus] = 0.0
     return found
 
@@ -39,14 +39,14 @@ def test_all_smaller_numbers_are_too_slow(share: float, rates: dict[int, float])
 
 
 def test_a_rate_beyond_the_batch_is_infeasible() -> None:
-    with pytest.raises(pt.InfeasibleError, match=r"up to 64 GPUs have at most .* 16 sequences has no work"):
+    with pytest.raises(pt.InfeasibleError, match=r"up to 32 GPUs have at most .* 8 sequences has no work"):
         pt.plan(CONFIG, tokens_per_second=1e8, **ASKED)  # type: ignore[arg-type]
 
 
 def test_what_equal_stages_lack_alone_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that the rate does not exceed leaves unequal stages."""
     monkeypatch.setattr("partitioner.planning.layouts.search.least_time", lambda run: 1e-9)
-    with pytest.raises(pt.NoPlanFound, match=r"up to 64 GPUs have .* in equal stages, and a batch of 16"):
+    with pytest.raises(pt.NoPlanFound, match=r"up to 32 GPUs have .* in equal stages, and a batch of 8"):
         pt.plan(CONFIG, tokens_per_second=1e8, **ASKED)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from partitioner.planning.layouts.layout import ClusterLayout
-from partitioner.planning.layouts.runtime_files import Training, settings_of
+from partitioner.planning.layouts.runtime_files import Training, writer_of
 
 VIRTUAL = "interleaved_1f1b"
 PIPED = Training(ClusterLayout(2, 2, 4, 2, 2, schedule=VIRTUAL, zero=1), 64, 2048, (2, 3, 3, 2))
@@ -32,7 +32,7 @@ SPEEDS = (
 
 def arguments(training: Training) -> dict[str, Any]:
     """Return Megatron-LM's arguments by the names that its classes have for them."""
-    words = shlex.split(settings_of("megatron", training))
+    words = shlex.split(writer_of("megatron")(training))
     found: dict[str, Any] = {}
     for i, word in enumerate(words):
         if word.startswith("--"):
@@ -68,7 +68,7 @@ def test_megatron_takes_its_arguments(training: Training) -> None:
 def test_torchtitan_reads_its_toml(training: Training, tmp_path: Path) -> None:
     manager = pytest.importorskip("torchtitan.config.manager")
     pytest.importorskip("torchtitan.config.job_config", reason="torchtitan 0.3 and later read no TOML")
-    (file := tmp_path / "layout.toml").write_text(settings_of("torchtitan", training), encoding="utf-8")
+    (file := tmp_path / "layout.toml").write_text(writer_of("torchtitan")(training), encoding="utf-8")
     found, layout = manager.ConfigManager().parse_args(["--job.config_file", str(file)]), training.layout
     degrees = found.parallelism
     read = (degrees.tensor_parallel_degree, degrees.pipeline_parallel_degree, degrees.context_parallel_degree)
@@ -91,7 +91,7 @@ def test_torchtitan_has_the_fields(training: Training) -> None:
     configs = pytest.importorskip("torchtitan.config.configs")
     import tomllib
 
-    found = tomllib.loads(settings_of("torchtitan", training))
+    found = tomllib.loads(writer_of("torchtitan")(training))
     known = {"training": configs.TrainingConfig, "parallelism": configs.ParallelismConfig}
     for section, kind in known.items():
         assert found[section].keys() <= {each.name for each in fields(kind)}
@@ -104,7 +104,7 @@ def test_deepspeed_reads_its_json(training: Training, monkeypatch: pytest.Monkey
     monkeypatch.setattr(config.dist, "get_rank", lambda: 0)
     layout = training.layout
     replicas = SimpleNamespace(get_data_parallel_world_size=lambda: layout.data)
-    found = config.DeepSpeedConfig(json.loads(settings_of("deepspeed", training)), mpu=replicas)
+    found = config.DeepSpeedConfig(json.loads(writer_of("deepspeed")(training)), mpu=replicas)
     assert found.zero_optimization_stage == layout.zero and found.bfloat16_config.enabled
     assert found.train_batch_size == 64 and found.gradient_accumulation_steps == training.accumulated
     assert found.tensor_parallel_config.autotp_size == (layout.tensor if layout.tensor > 1 else 0)
@@ -136,7 +136,7 @@ def test_nemo_takes_its_overrides(training: Training) -> None:
         model=run.Config(holder, config=config),
         data=run.Config(data),
     )
-    lines = settings_of("nemo", training).splitlines()
+    lines = writer_of("nemo")(training).splitlines()
     found = parser.parse_cli_args(recipe, lines)
     layout, own = training.layout, found.trainer.strategy
     read = (own.tensor_model_parallel_size, own.pipeline_model_parallel_size, own.context_parallel_size)

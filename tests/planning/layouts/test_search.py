@@ -35,7 +35,7 @@ def agree(seed: int) -> bool:
 
 
 def test_the_search_finds_what_simulating_all_finds() -> None:
-    assert sum(agree(seed) for seed in range(40)) > 20
+    assert sum(agree(seed) for seed in range(12)) > 6
 
 
 @pytest.mark.slow
