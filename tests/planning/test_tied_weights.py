@@ -47,7 +47,10 @@ WEIGHTS, MEMORY = st.floats(1e4, 2e7), st.one_of(st.none(), st.floats(1e6, 1e8))
 
 
 def check_auto(times: list[int], weights: float, memory: float | None) -> None:
-    """Compare `auto` with the best of all placements: of those with all readers on one device, which hold the weights once, and of those with copies."""
+    """Compare `auto` with all placements.
+
+    Those with all readers on one device hold the weights once; the others have copies.
+    """
     graph, devices = (
         graph_of([float(each) for each in times], weights),
         pt.Devices.accelerated(2, memory=memory),
