@@ -19,6 +19,7 @@ from partitioner.schedule import simulate
 
 DEVICES = pt.Devices((pt.DeviceKind("gpu", 2),))
 COUNTS = (4, 16)
+SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
 
 
 def chain(seed: int, nodes: int = 8) -> pt.Graph:
@@ -67,7 +68,7 @@ def errors(seed: int, truth: Corrections, found: Corrections) -> Iterator[float]
         yield from (abs(again[name].error) for name in ("time per sample", "batch"))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_what_made_the_measurements_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """If no error of the measurements is expected, all terms are."""
     monkeypatch.setattr(fitting, "ERROR", 0.0)
@@ -76,7 +77,7 @@ def test_what_made_the_measurements_is_found(seed: int, monkeypatch: pytest.Monk
     assert max(errors(seed, drawn(seed), found)) < 1e-6
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_other_runs_are_predicted(seed: int) -> None:
     found = fit_corrections(five_runs(seed, drawn(seed)))
     left, before = (list(errors(seed, drawn(seed), which)) for which in (found, Corrections()))
