@@ -31,7 +31,7 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.base.registry import imported
-from partitioner.methods.bounds.cover_pricing import Column, Columns, FractionOracle, Oracle, SetOracle
+from partitioner.methods.bounds.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
 from partitioner.methods.bounds.cover_steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.halving import Halving
@@ -53,6 +53,8 @@ class CoverEffort:
     ----------
     states
         The most states of the ways to fill a device of a kind.
+    level
+        The part of the distance to 1 by which the known columns must let a step raise the ratio.
     shrink, grow, widen
         The factors of the radius of steps: after a step that is no better, after a better one, and where the
         weights could be better outside.
@@ -68,11 +70,12 @@ class CoverEffort:
     """
 
     states: int = 4_000_000
-    shrink: float = 0.85
-    grow: float = 1.5
+    level: float = 0.3
+    shrink: float = 0.7
+    grow: float = 1.25
     widen: float = 10.0
     whole: float = 10.0
-    patience: int = 40
+    patience: int = 60
     nearer: float = 1e-3
     close: float = 1e-3
     finest: float = 1e-4
@@ -401,7 +404,8 @@ class Refutation:
         self.master = self.master or self._begin()
         idle = 0
         while self.ratio <= SURE and idle < EFFORT.patience and not stop():
-            trial = self.master.best(self.ratio + EFFORT.nearer / 10)
+            rise = max(EFFORT.nearer / 10, EFFORT.level * (1 - self.ratio))
+            trial = self.master.best(self.ratio + rise)
             if trial is None:
                 break
             idle = 0 if self._try(self.master, trial) else idle + 1
@@ -434,14 +438,22 @@ class Refutation:
     def measure(self, weight: Floats, above: float = 0.0) -> tuple[float, list[Columns]]:
         """Return the weight of all supernodes over what the devices can hold, and heavy columns.
 
-        Quick columns show most weights to be no better than a ratio `above`, which ends the search; a lower
-        bound is returned then.
+        The kinds that hold the most are searched first, until the weights are known to be no better than a
+        ratio `above`; a lower bound is returned then.
         """
         quick = [oracle.quick(weight) for oracle in self.oracles]
-        if self._ratio(weight, [Column(share, float(share @ weight)) for share, _ in quick]) <= above:
-            return self._ratio(weight, quick), [quick]
-        exact = [oracle.exact(weight, column) for oracle, column in zip(self.oracles, quick, strict=True)]
-        return self._ratio(weight, exact), [quick, exact]
+        held, found = self._known(weight, quick), quick
+        for k in np.argsort(-self.count * held).tolist():
+            if weight.sum() <= above * (self.count @ held):
+                break
+            found = [*found[:k], self.oracles[k].exact(weight, quick[k]), *found[k + 1 :]]
+            held[k] = found[k].weight
+        return self._ratio(weight, found), [quick] if found is quick else [quick, found]
+
+    def _known(self, weight: Floats, quick: Columns) -> Floats:
+        """Return the weight of the heaviest known column of each kind, shape (kinds,)."""
+        known = (np.array([each[k].share for each in (*self.columns, quick)]) for k in range(len(quick)))
+        return np.array([(shares @ weight).max() for shares in known])
 
     def _ratio(self, weight: Floats, columns: Columns) -> float:
         held = self.held(columns)

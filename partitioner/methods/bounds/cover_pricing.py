@@ -172,6 +172,9 @@ class PricingEffort:
         The labels that it may make at first, and at most.
     beam
         The labels a supernode where only a heavy set is looked for.
+    below, further
+        How far below the bound the heaviest set is sought, at least, and how much further each time that
+        there is none, as fractions of the bound. The first distance is that of the set found before.
     labels_per_second
         Labels made in a second, which limit them where there is a time limit.
     tangents
@@ -183,6 +186,8 @@ class PricingEffort:
     fewest: int = 20_000
     most: int = 5_000_000
     beam: int = 300
+    below: float = 0.002
+    further: float = 0.006
     labels_per_second: int = 2_000_000
     tangents: int = 20
     close: float = 1e-6
@@ -240,7 +245,7 @@ class SetOracle:
     ) -> None:
         self.left = left
         self.states, self.threshold = states, threshold
-        self.price, self.short, self.room = 1.0, 0.004, EFFORT.fewest
+        self.price, self.short, self.room = 1.0, EFFORT.below, EFFORT.fewest
         self.known: list[Floats] = []
         self.ahead = np.empty((len(AROUND), len(states.rest)))
 
@@ -252,12 +257,12 @@ class SetOracle:
             return Column(heaviest, bound)
         for price, best in zip(self.price * AROUND, self.ahead, strict=True):
             priced(self.states, weight, price, best, np.empty(len(weight)))
-        value, short = bound, self.short / 2
+        value, short = bound, self.short
         while True:
             target = max(value * (1 - short), known)
             labels, found, chosen = self._heaviest(weight, target)
             if labels > 0:
-                self.short = short
+                self.short = max(1 - found / value, EFFORT.below)
                 return self._learn(chosen, found)
             if labels == FULL:
                 room = EFFORT.beam * len(weight) + 1
@@ -265,7 +270,7 @@ class SetOracle:
             bound = target
             if known >= target:
                 return Column(heaviest, bound)
-            short *= 1.5
+            short += EFFORT.further
 
     def _heaviest(self, weight: Floats, target: float) -> tuple[int, float, Ints]:
         """Return what :func:`best_set` finds with more and more room for labels."""

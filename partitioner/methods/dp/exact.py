@@ -103,7 +103,7 @@ class LadderEffort:
     reduced_ideals: int = 1_500_000
     reduced_share: float = 0.6
     covering_share: float = 0.5
-    covering_gaps: tuple[float, ...] = (0.05, 0.03, 0.02, 0.01, 0.0)
+    covering_gaps: tuple[float, ...] = (0.05, 0.045, 0.04, 0.03, 0.02, 0.01, 0.0)
     left_out: tuple[float, ...] = (0.2, 0.05, 0.02, 0.0)
 
 
