@@ -35,9 +35,10 @@ from partitioner.methods.bounds.cover_pricing import Columns, FractionOracle, Or
 from partitioner.methods.bounds.cover_steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.halving import Halving
+from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import Answer, apart, guarded
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.variants import PartsProblem
+from partitioner.problem.variants import ChainProblem, PartsProblem
 
 
 @dataclass(frozen=True)
@@ -364,6 +365,22 @@ class Covering:
     def _next(self, refuted: float) -> float:
         """Return the bound that follows from a threshold that is refuted; 0 if none is."""
         return self._whole(refuted) + self.unit if refuted else 0.0
+
+
+def covering_of(
+    problem: ChainProblem, relaxation: Relaxation, settings: Settings, unit: float = 0.0
+) -> Covering:
+    """Return the covering bound of contiguous sets, with the time and the memory that a run has.
+
+    Parameters are those of :class:`Covering`.
+    """
+
+    def left() -> float:
+        if settings.expired:
+            return 0.0
+        return np.inf if settings.deterministic else settings.clock.left
+
+    return Covering(PartsProblem.around(problem), relaxation, left, unit, settings.memory_budget)
 
 
 class Refutation:

@@ -43,7 +43,7 @@ from partitioner.methods.dp.many_kinds import COVERING, improve, pays_for_nets
 from partitioner.methods.dp.reduced import can_be_reduced, reduced
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, meets, no_split
-from partitioner.problem.variants import ChainProblem, PartsProblem
+from partitioner.problem.variants import ChainProblem
 
 
 def solve_dp(problem: ChainProblem, settings: Settings) -> Outcome:
@@ -245,13 +245,8 @@ def _covering(climb: Climb) -> Outcome | None:
     """Raise the bound to the load at which the devices can hold all supernodes."""
     linear, whole = climb.linear, climb.settings
     limited = whole.for_share(EFFORT.covering_share)
-    bound: type[Covering] = imported(COVERING)
-    covering = bound(
-        PartsProblem.around(climb.problem.relaxed),
-        replace(linear.relaxation, bound=linear.bound),
-        lambda: 0.0 if whole.expired else whole.clock.left,
-        memory=whole.memory_budget,
-    )
+    relaxation = replace(linear.relaxation, bound=linear.bound)
+    covering: Covering = imported(COVERING)(climb.problem.relaxed, relaxation, whole)
     for gap in EFFORT.covering_gaps:
         covering.rise(linear.value, max(gap, whole.gap), lambda: limited.expired, lambda _: None)
         if covering.bound < (1 - gap) * linear.value:  # nothing higher is refuted either

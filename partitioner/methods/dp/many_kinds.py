@@ -48,12 +48,12 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Part, Settings
 from partitioner.methods.units import load_unit
 from partitioner.problem.arrays import Bools
-from partitioner.problem.variants import ChainProblem, PartsProblem
+from partitioner.problem.variants import ChainProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 if TYPE_CHECKING:
     from partitioner.methods.bounds.cover import Covering
-COVERING = "partitioner.methods.bounds.cover:Covering"  # imported when it is needed: it loads a solver
+COVERING = "partitioner.methods.bounds.cover:covering_of"  # imported when it is needed: it loads a solver
 
 
 @dataclass(frozen=True)
@@ -377,9 +377,8 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         if pays_for_nets(problem) or np.isinf(self.value):
             return
         limited = settings if settings.deterministic else settings.within(share * settings.clock.left)
-        bound: type[Covering] = imported(COVERING)
-        parts, relaxation = PartsProblem.around(problem), replace(self.linear.relaxation, bound=self.bound)
-        covering = bound(parts, relaxation, unit=self.unit, memory=settings.memory_budget)
+        relaxation = replace(self.linear.relaxation, bound=self.bound)
+        covering: Covering = imported(COVERING)(problem, relaxation, settings, self.unit)
         covering.rise(self.value, settings.gap, lambda: limited.expired, lambda _: None)
         self.bound = min(covering.bound, self.value)
         for way in self.ways:
