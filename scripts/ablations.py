@@ -93,7 +93,7 @@ def _waiting(descent: Descent) -> None:
         time.sleep(DESCENT.slice)
 
 
-def _none_too_heavy(_: Any, __: Any, ___: Any, highs: Ints, *____: Any) -> Bools:
+def _none_too_heavy(_: Any, __: Any, highs: Ints, *___: Any) -> Bools:
     return np.zeros(len(highs), dtype=bool)
 
 

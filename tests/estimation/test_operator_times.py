@@ -34,7 +34,7 @@ PARTS = st.lists(st.tuples(SIZE, SIZE, SIZE, st.integers(1, 5)), min_size=1, max
 
 
 @given(PARTS, st.floats(1, 1e10), st.integers(0, 3), st.sampled_from(DEVICES))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=1000, deadline=None)
 def test_parts_share_the_traffic_and_the_rest_is_a_square(
     given_parts: list[tuple[int, int, int, int]], nbytes: float, more: int, device: str
 ) -> None:

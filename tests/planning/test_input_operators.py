@@ -168,7 +168,7 @@ def test_memory_of_copies_is_counted() -> None:
         pt.solve(heavy, pt.Devices.accelerated(3, memory=3.2), input_operators="copied")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_plan_is_found_wherever_copies_or_one_have_room(data: st.DataObject) -> None:
     """Against all plans of both kinds: readers share copies in the search, stages hold whole ones."""

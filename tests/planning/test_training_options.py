@@ -30,7 +30,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(OPTIONS)
 def test_plan_evaluation_certificate_and_simulation_agree(options: dict[str, Any]) -> None:
     """With the graph as it was, and with the one that the options make."""

@@ -374,7 +374,13 @@ def covering_of(
 ) -> Covering:
     """Return the covering bound of contiguous sets, with the time and the memory that a run has.
 
-    Parameters are those of :class:`Covering`.
+    Parameters
+    ----------
+    problem, relaxation, unit
+        As of :class:`Covering`.
+    settings
+        Say when the run must end, and how much memory it may take. A run by the clock makes no more labels
+        than the time that is left allows.
     """
 
     def left() -> float:

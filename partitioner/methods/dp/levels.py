@@ -93,7 +93,7 @@ def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> lis
     groups = segments.layout.groups - position - 1
     ideals = ideals[~target.hopeless(ideals, least[ideals - low], groups)]
     crossing = spanning_prices(segments.problem.nets, stretch.prices, reached.within, reached.slowdown)
-    heavy = segments.weights.too_heavy(segments.members, low, ideals, crossing, groups, target.threshold)
+    heavy = segments.weights.too_heavy(low, ideals, crossing, groups, target.threshold)
     ideals = ideals[~heavy]
     bound = (
         least[ideals - low]

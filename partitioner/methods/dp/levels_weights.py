@@ -57,6 +57,8 @@ class Weights:
 
     Attributes
     ----------
+    members
+        Shape (I, n): the supernodes of every ideal.
     remaining
         Shape (I,): the weight of the supernodes outside an ideal.
     price
@@ -73,10 +75,10 @@ class Weights:
         members: Bools,
         layout: GroupLayout,
     ) -> None:
-        self.problem, self.relaxation, self.layout = problem, relaxation, layout
+        self.problem, self.relaxation, self.members, self.layout = problem, relaxation, members, layout
         self.remaining = remaining_weights(lattice, relaxation.weight)
         self.price = self._transfer_weight()
-        self.cut = self._end_costs(members, 0, np.arange(lattice.size), problem.nets.cost, problem.nets.cost)
+        self.cut = self._segment_costs(0, np.arange(lattice.size), problem.nets.cost, problem.nets.cost)
 
     def capacity(self, free: Ints, threshold: float) -> Floats:
         """Return the weight that free devices, shape (..., K), can take at loads up to a threshold."""
@@ -91,15 +93,11 @@ class Weights:
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
         return np.asarray(self.relaxation.weight + self.price * end_costs(share, nets, enter, leave))
 
-    def too_heavy(
-        self, members: Bools, low: int, highs: Ints, prices: Prices, rest: int, threshold: float
-    ) -> Bools:
+    def too_heavy(self, low: int, highs: Ints, prices: Prices, rest: int, threshold: float) -> Bools:
         """Return for each of `highs` whether a segment is too heavy for its group, or the rest for `rest`.
 
         Parameters
         ----------
-        members
-            Shape (I, n): the supernodes of every ideal.
         low, highs
             The ideal at which the segment starts, and those at which it may end.
         prices
@@ -111,16 +109,17 @@ class Weights:
         """
         weight, nets = self.remaining, self.problem.nets
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = self._end_costs(members, low, highs, enter, leave)
+        ends = self._segment_costs(low, highs, enter, leave)
         here = weight[low] - weight[highs] + self.price * ends
         after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
         group, others = self.capacity(np.array([[1], [rest]]) * self.layout.size, threshold)
         return np.asarray((here > group) | (after > others))
 
-    def _end_costs(self, members: Bools, low: int, highs: Ints, enter: Floats, leave: Floats) -> Floats:
-        nets = self.problem.nets
-        pins = nets.pins.start, nets.pins.items, nets.source
-        return np.asarray(segment_costs(members, low, highs, *pins, enter, leave))
+    def _segment_costs(self, low: int, highs: Ints, enter: Floats, leave: Floats) -> Floats:
+        pins, source = self.problem.nets.pins, self.problem.nets.source
+        return np.asarray(
+            segment_costs(self.members, low, highs, pins.start, pins.items, source, enter, leave)
+        )
 
     def _transfer_weight(self) -> float:
         if self.problem.communication != "sequential":

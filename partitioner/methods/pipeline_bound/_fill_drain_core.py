@@ -380,9 +380,8 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
                 early_time, late_time = early_time + late_time, 0.0
             fewest = max(1, int(np.ceil(tally.load[k] / spec.most - 1e-6)))
             times = (early_time, late_time) if counted else (0.0, 0.0)
-            for w in range(
-                2
-            ):  # the least times of the stages outside, if one of these begins with this stage
+            # lower the least times of the stages outside by those that begin with this stage
+            for w in range(2):
                 least = tally.outside[w]
                 for devices in range(fewest, least.shape[1]):
                     within = times[w] + least[ideal, devices - fewest]

@@ -182,12 +182,8 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
     memory
         The largest memory of groups that are tied together.
     """
-    group, size, allowed = (
-        tasks.group[order].tolist(),
-        tasks.group_size.tolist(),
-        tasks.group_allowed.T.copy(),
-    )
-    parent, cut = list(range(len(size))), begins.copy()
+    group, size = tasks.group[order].tolist(), tasks.group_size.tolist()
+    allowed, parent, cut = tasks.group_allowed.T.copy(), list(range(len(size))), begins.copy()
     for p in range(1, len(group)):
         a, b = root(parent, group[p - 1]), root(parent, group[p])
         if begins[p] or a == b:

@@ -47,12 +47,8 @@ def critical_path(tasks: Tasks, rank: Floats) -> Ints:
     Ints
         The tasks of the path, producers first (FastT, Section 5.1: SET_CP).
     """
-    keys, after = rank.tolist(), tasks.after.lists()
-    path, ready = [], np.flatnonzero(np.diff(tasks.before.start) == 0).tolist()
-    while ready:
-        path.append(max(ready, key=lambda v: (keys[v], -v)))
-        ready = after[path[-1]]
-    return np.array(path, dtype=np.int64)
+    path: Ints = along(tasks.before.start, tasks.after.start, tasks.after.items, rank)
+    return path
 
 
 def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
@@ -78,6 +74,26 @@ def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
         previous[mine[1:]] = mine[:-1]
     path: Ints = _backwards(arrays, state, previous)
     return path
+
+
+@njit(cache=True, nogil=True)
+def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
+    """Return :func:`critical_path`; the rows of producers start at `entry`, those of consumers at `start`."""
+    v = NOWHERE
+    for u in range(len(rank)):
+        if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):
+            v = u
+    path, length = np.empty(len(rank), dtype=np.int64), 0
+    while v != NOWHERE:
+        path[length] = v
+        length += 1
+        largest = NOWHERE
+        for e in range(start[v], start[v + 1]):
+            w = after[e]
+            if largest == NOWHERE or rank[w] > rank[largest] or (rank[w] == rank[largest] and w < largest):
+                largest = w
+        v = largest
+    return path[:length].copy()
 
 
 @njit(cache=True, nogil=True)

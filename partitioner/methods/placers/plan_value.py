@@ -49,14 +49,14 @@ def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
     device
         Shape (n,): the device of every node, numbered kind by kind.
     """
-    slot, none = np.zeros(problem.n, dtype=np.int64), np.zeros(problem.n)
+    slot, order, none = np.zeros(problem.n, dtype=np.int64), np.arange(problem.n), np.zeros(problem.n)
     pays, before = problem.pays[device_kinds(problem)], problem.predecessors
     reader, maker = before.owners(), before.items
     one_pass = problem.backward[reader] == problem.backward[maker]
     for d in np.unique(device[pays[device]]).tolist():
         leaves = (device[maker] == d) & (device[reader] != d)
         along = np.where(one_pass, leaves, -np.inf)
-        count = longest_paths(np.arange(problem.n), before, along, none, none)
+        count = longest_paths(order, before, along, none, none)
         slot[device == d] = count[device == d]
     return slot
 

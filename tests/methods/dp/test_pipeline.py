@@ -75,7 +75,10 @@ def test_a_stage_in_two_explicit_groups_is_found() -> None:
     assert plan.value == pytest.approx(1.2)
 
 
-@pytest.mark.parametrize(("family", "count"), [(stages, 12), (capacities, 8), (sizes, 8)])
+@pytest.mark.parametrize(
+    ("family", "count"),
+    [(stages, 12), (capacities, 8), (sizes, 8), slow(stages, 30), slow(capacities, 12), slow(sizes, 12)],
+)
 def test_random_cases_against_every_accepted_plan(family: object, count: int) -> None:
     assert callable(family)
     for seed in range(count):

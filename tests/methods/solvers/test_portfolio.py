@@ -125,7 +125,7 @@ def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.Mon
 
 def test_a_solver_that_raises_leaves_the_others_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     backends = (misbehaving("raises"), BACKENDS["highs"])
-    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(3.0))
+    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(8.0))
     assert "backend raises failed: RuntimeError: no such pivot" in outcome.notes
     assert outcome.backend == "raises+highs"
     assert outcome.stop_reason == "time_limit"

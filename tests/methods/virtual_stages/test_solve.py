@@ -25,6 +25,7 @@ from partitioner import (
 )
 from partitioner.schedule import simulate
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from tests.methods.slow_parameters import slow
 from tests.oracle_virtual_stages import best_virtual_stages
 from tests.random_virtual_stages import VirtualCase, random_training, random_unlike_case, random_virtual_case
 
@@ -70,9 +71,7 @@ def test_many_small_plans_are_optimal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
-@pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))]
-)
+@pytest.mark.parametrize("seed", [*range(3), *map(slow, range(3, 10))])
 def test_memory_is_that_of_the_simulation(name: str, seed: int) -> None:
     """The evaluator adds the largest workspace to the worst moment; without workspace both are equal."""
     rng = np.random.default_rng(seed)
