@@ -131,6 +131,11 @@ def move_supernodes(model, stages, limit, energy, heat, moves, rng):
             continue
         v, u = draw_below(rng, n), -1
         s = place[v]
+        for _ in range(3):  # rather a supernode of a stage that takes too long
+            if load[s] > limit:
+                break
+            v = draw_below(rng, n)
+            s = place[v]
         if pick > 0.5:
             u = draw_below(rng, n)
             t = place[u]

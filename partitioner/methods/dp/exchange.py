@@ -52,9 +52,13 @@ class ExchangeEffort:
     patience
         Attempts from one chain without a better value before a new one begins; a quarter is worse on two of
         the seven and better on one.
-    first_chains, moves_a_chain
-        Partial chains of the search by levels before the first exchange, fewer than which prove the optimum
-        of most assignments of 25 to 28 tasks; and the moves for each further one, which take about as long.
+    moves_a_chain, few
+        Moves for each partial chain of the search by levels, which take about as long with a `few` kinds;
+        with more, the time of a partial chain grows with the square of their number, and so do the moves.
+        Without that growth 19 kinds leave the exchanges a sixth of the time.
+    later
+        The moves less than that before the first exchange, as fewer partial chains prove the optimum of most
+        assignments of 25 to 28 tasks.
     """
 
     moves_each: int = 40
@@ -65,8 +69,9 @@ class ExchangeEffort:
     fresh: float = 0.3
     fresh_moves: int = 3_000
     patience: int = 60
-    first_chains: int = 300_000
-    moves_a_chain: int = 60
+    moves_a_chain: int = 45
+    few: int = 10
+    later: int = 13_500_000
 
 
 EFFORT = ExchangeEffort()
@@ -98,6 +103,11 @@ class KindExchange:
         self._kinds = np.repeat(np.arange(len(problem.count)), problem.count)
         self._stages: Stages | None = None
         self._known, self._idle = np.inf, 0
+
+    def due(self, chains: int) -> bool:
+        """Whether it has made fewer moves than are due after some partial chains of the search by levels."""
+        longer = max(1.0, (len(self.problem.count) / EFFORT.few) ** 2)
+        return self.moves < EFFORT.moves_a_chain * longer * chains - EFFORT.later
 
     def attempt(self, stages: Sequence[Part], threshold: float) -> tuple[float, list[Part]] | None:
         """Look for a chain within a threshold, for a limited number of moves.

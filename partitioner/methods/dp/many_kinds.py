@@ -389,8 +389,7 @@ class ManyKindsSearch(LinearBracket[LevelEffort]):
         search = self.exchange
         while search is not None and self.stages is not None and not self.over:
             threshold = self._below(0)
-            due = exchange.EFFORT.moves_a_chain * (self.chains - exchange.EFFORT.first_chains)
-            if search.moves >= due or threshold <= 0:
+            if threshold <= 0 or not search.due(self.chains):
                 return
             if self.settings.expired:
                 raise Stopped

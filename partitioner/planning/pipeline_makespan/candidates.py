@@ -89,6 +89,10 @@ class Ranking:
         late = clock.over > min(clock.limit, PATIENCE)
         return self.settings.expired and (self.best is not None or late)
 
+    def is_proven(self, bound: float) -> bool:
+        """Whether the best pipeline so far is within :data:`PROVEN` of a bound."""
+        return self.best is not None and meets(bound, self.best.makespan, PROVEN)
+
     def first(self, problem: Problem) -> float:
         """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
         plan = find_first_plan(self.request, problem)
@@ -118,13 +122,23 @@ class Ranking:
                 bound = self.regime.microbatches * min(wide, first.bound)
         return bound
 
-    def fill_and_drain(self, known: float) -> float:
+    def fill_and_drain(self, busy: float, known: float = 0.0, share: float = 0.5) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
-        `known` is the number of microbatches times a lower bound on the largest load of a stage.
+        Parameters
+        ----------
+        busy
+            The number of microbatches times a lower bound on the largest load of a stage.
+        known
+            A lower bound on the makespan.
+        share
+            The part of the time that is left which it may take.
 
-        The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
-        ideals are too many it knows the number of stages in series alone.
+        Returns
+        -------
+        float
+            The bound. It is 0 if nothing is known of the schedule, or plans choose among alternatives. Where
+            the ideals are too many it knows the number of stages in series alone.
         """
         from partitioner.methods.dp.equal_replicas import numbers_of  # loads numba
 
@@ -132,9 +146,17 @@ class Ranking:
             return 0.0
         exact = self.request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
-        return min(self._fill_and_drain(exact, count, known) for count in numbers_of(exact))
+        numbers, settings = list(numbers_of(exact)), self.settings.for_share(share)
+        return min(self._fill_and_drain(exact, count, busy, known, settings) for count in numbers)
 
-    def _fill_and_drain(self, exact: PipelineProblem, count: int | None, known: float) -> float:
+    def _fill_and_drain(
+        self,
+        exact: PipelineProblem,
+        count: int | None,
+        busy: float,
+        known: float,
+        settings: Settings,
+    ) -> float:
         """Do the same where every stage has a number of devices; None for any."""
         from partitioner.methods.dp.forms import with_replicas
         from partitioner.methods.pipeline_bound.fill_drain import fill_drain
@@ -145,14 +167,14 @@ class Ranking:
         request = self.request
         exact = with_replicas(exact, count)
         spine = spine_of(request.fitted, exact)
-        busiest = busiest_bound(exact, spine, known / (self.regime.microbatches or 1))
-        known = max(series_bound(exact, spine), busiest)
+        busiest = busiest_bound(exact, spine, busy / (self.regime.microbatches or 1))
+        known = max(known, series_bound(exact, spine), busiest)
         for apart in (True, False):
             problem = exact if apart else request.problem()
             if self.expired or not isinstance(problem, PipelineProblem):
                 break
             problem = exact if apart else with_replicas(problem, count)
-            search = fill_drain(request.fitted, problem, exact, spine, self.settings, self.best.makespan)
+            search = fill_drain(request.fitted, problem, exact, spine, settings, self.best.makespan)
             if search is not None:
                 search.bound = max(search.bound, known)
                 for stages in search.narrow():
@@ -175,8 +197,9 @@ class Ranking:
         if limits.stages is None and not self.chooses:
             counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
-            proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)
-            if proven or (self.settings.expired and (self.best is not None or count is not counts[0])):
+            if self.is_proven(bound) or (
+                self.settings.expired and (self.best is not None or count is not counts[0])
+            ):
                 return
             with suppress(InfeasibleError, NoPlanFound):
                 self.take(self.planned(BATCH, constraints=replace(limits, stages=count)))

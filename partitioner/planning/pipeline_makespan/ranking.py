@@ -83,10 +83,12 @@ def _search(ranking: Ranking) -> float:
         if ranking.settings.deadline is not None or ranking.settings.expired:
             bound = ranking.first(problem)
         if not ranking.expired:
-            bound = max(bound, ranking.candidates())
-            bound = max(bound, ranking.fill_and_drain(bound))
+            busy = max(bound, ranking.candidates())
+            bound = max(busy, ranking.fill_and_drain(busy))
             ranking.batches(bound)
             ranking.refine(problem)
+            if ranking.settings.deadline is not None and not ranking.is_proven(bound):
+                bound = max(bound, ranking.fill_and_drain(busy, bound, share=1.0))
     return bound
 
 

@@ -75,7 +75,7 @@ def test_is_part_of_the_search_over_many_kinds_where_transfers_are_free(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A seed makes the same moves in each run; where a kind pays for transfers, none are made."""
-    monkeypatch.setattr(exchange, "EFFORT", replace(LITTLE, first_chains=0))
+    monkeypatch.setattr(exchange, "EFFORT", replace(LITTLE, later=0))
     moves = []
     for seed in range(120):
         searches = [random_search(seed, 9, 4, Settings(seed=3)) for _ in range(2)]
