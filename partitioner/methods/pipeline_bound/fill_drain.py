@@ -34,12 +34,13 @@ from partitioner.methods.pipeline_bound.paths import (
     MakespanTable,
     PassSpine,
     RowEvents,
+    held_of,
     no_rows,
     row_events,
     spine_of,
 )
 from partitioner.methods.pipeline_bound.series import least_outside, less_in_series
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Floats
 from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
@@ -71,10 +72,10 @@ class FillDrainEffort:
         A difference between paths of at most this part of the limit is left out if tables have slots.
     narrow
         The search ends when the distance of bound and value is at most this part of the value.
-    spread
-        The steps for limits spread between bound and value at the level with the fewest slots: tables of
-        limits next to one another lead to different pipelines. With none the best makespan of ResNet-50's
-        operators, 8 microbatches, is 5 % longer.
+    limits, spread
+        The most limits spread between bound and value at the level with the fewest slots, and the most steps
+        for their tables: limits next to one another lead to different pipelines. With none the best makespan
+        of ResNet-50's operators, 8 microbatches, is 5 % longer.
     """
 
     most_ideals: int = 300_000
@@ -88,6 +89,7 @@ class FillDrainEffort:
     share: float = 0.25
     close: float = 1e-4
     narrow: float = 5e-4
+    limits: int = 15
     spread: int = 5_000_000
 
 
@@ -198,11 +200,6 @@ def _ahead(problem: PipelineProblem, spine: PassSpine) -> list[int] | None:
     return [1] * (devices + 1) if spine.together else None
 
 
-def held_of(lattice: Lattice, on: Bools) -> Ints:
-    """Return how many of some supernodes each ideal holds, shape (I,); `on` has shape (n,)."""
-    return np.asarray(on.sum() - remaining_weights(lattice, on.astype(np.float64)), dtype=np.int64)
-
-
 @dataclass(eq=False)
 class FillDrain:
     """A bracket of the least makespan that no stage refutes, and pipelines that meet thresholds in it.
@@ -272,7 +269,7 @@ class FillDrain:
         Yielded are pipelines that meet a limit and may be better than the best one. The search ends if bound
         and limit are near and a finer level could tell more.
         """
-        limits = LimitBracket(self, outside, near, EFFORT.spread * (level.slots == EFFORT.slots[0]))
+        limits = LimitBracket(self, outside, near, EFFORT.spread if level.slots == EFFORT.slots[0] else 0)
         try:
             for asked in limits.questions(lambda _: limits.next_limit(), level):
                 self.bound = limits.bound
@@ -407,7 +404,7 @@ class LimitBracket(Bracket[DetailLevel]):
     def __init__(self, whole: FillDrain, outside: Floats, near: float, spread: int) -> None:
         self.settings, self.bound, self.value, self.stages = whole.settings, whole.bound, whole.value, None
         self.whole, self.outside, self.near, self.start = whole, outside, near, whole.bound
-        self.spread, self.part, self.steps = float(spread), 0.0, np.inf
+        self.spread, self.asked, self.steps = float(spread), 0, np.inf
 
     def next_limit(self) -> float | None:
         """Return a limit between bound and value, and above the bound; None if they are near.
@@ -417,9 +414,9 @@ class LimitBracket(Bracket[DetailLevel]):
         value.
         """
         whole = self.whole
-        if self.steps <= self.spread and not whole.closed(whole.value):
-            self.spread, self.part = self.spread - self.steps, (self.part + GOLDEN) % 1
-            return self.bound + self.part * (whole.value - self.bound)
+        if self.steps <= self.spread and self.asked < EFFORT.limits and not whole.closed(whole.value):
+            self.spread, self.asked = self.spread - self.steps, self.asked + 1
+            return self.bound + self.asked * GOLDEN % 1 * (whole.value - self.bound)
         self.value = min(self.value, whole.value)
         if whole.closed(self.value, self.near if whole.scarce else 0.0):
             return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.dp.lattice import Ints32
+from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
@@ -307,3 +307,8 @@ class MakespanSpec(NamedTuple):
     widest: Ints
     least_in_flight: float
     least_versions: float
+
+
+def held_of(lattice: Lattice, on: Bools) -> Ints:
+    """Return how many of some supernodes each ideal holds, shape (I,); `on` has shape (n,)."""
+    return np.asarray(on.sum() - remaining_weights(lattice, on.astype(np.float64)), dtype=np.int64)

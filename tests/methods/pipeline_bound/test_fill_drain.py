@@ -14,8 +14,8 @@ from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerErro
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
-from partitioner.methods.pipeline_bound.fill_drain import EFFORT, FillDrain, fill_drain, held_of
-from partitioner.methods.pipeline_bound.paths import spine_of
+from partitioner.methods.pipeline_bound.fill_drain import EFFORT, FillDrain, fill_drain
+from partitioner.methods.pipeline_bound.paths import held_of, spine_of
 from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
