@@ -57,6 +57,8 @@ class FillDrainEffort:
     most_ideals, most_numbers, most_steps
         The most ideals of a lattice and numbers of a table for which there is a search, and the most steps
         where time is not limited, or for the least times outside the ideals.
+    patience
+        The part of the time that is left which a search may take that needs more steps.
     slice
         Steps between two checks whether the run should end; changes no result.
     most_detail
@@ -81,6 +83,7 @@ class FillDrainEffort:
     most_ideals: int = 300_000
     most_numbers: int = 40_000_000
     most_steps: int = 40_000_000
+    patience: float = 0.8
     slice: int = 500_000
     most_detail: int = 8
     slots: tuple[int, ...] = (4, 16, 64)
@@ -149,9 +152,7 @@ class DetailLevel:
         return table
 
 
-def least_level() -> DetailLevel:
-    """Return the level at which no path through later stages is known but the time of a sample."""
-    return DetailLevel(no_rows(), returns=False)
+LEAST = DetailLevel(no_rows(), returns=False)  # no path through later stages but the time of a sample
 
 
 def levels_of(problem: PipelineProblem, spine: PassSpine, states: int, fewer: bool) -> Iterator[DetailLevel]:
@@ -168,7 +169,7 @@ def levels_of(problem: PipelineProblem, spine: PassSpine, states: int, fewer: bo
     """
     ahead, samples, before = _ahead(problem, spine), problem.pipeline.microbatches or 1, set()
     if ahead is None:
-        yield least_level()
+        yield LEAST
         return
     finest = min(_most_detail(problem, spine), max(ahead), samples - 1)
     for wanted, slots in ((0, 1), *((finest, most) for most in EFFORT.slots)):
@@ -220,8 +221,10 @@ class FillDrain:
         A lower bound on the makespan of every pipeline.
     value
         The least makespan that is known, which whoever simulates pipelines may lower.
+    share
+        The part of the time that is left which it may take.
     met
-        The least limit that the last level did not refute, at first the value.
+        The least limit that the last level did not refute, at first infinity.
     """
 
     problem: PipelineProblem
@@ -233,15 +236,13 @@ class FillDrain:
     idle: bool
     bound: float
     value: float
+    share: float
     steps: int = 0
-    met: float = field(init=False)
+    met: float = field(default=np.inf, init=False)
     most_steps: float = field(default_factory=lambda: EFFORT.most_steps, init=False)
     ended: bool = field(default=False, init=False)
     scarce: bool = field(default=False, init=False)
     known: set[object] = field(default_factory=set, init=False)
-
-    def __post_init__(self) -> None:
-        self.met = self.value
 
     def narrow(self) -> Iterator[list[Part]]:
         """Raise the bound towards the value, with more and more paths; yield the pipelines found on the way.
@@ -301,8 +302,8 @@ class FillDrain:
         """
         least = np.full((2, self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
         least[:, -1] = 0.0
-        table = least_level().table(1, 1)
-        spec = self._spec(limit, least_level())
+        table = LEAST.table(1, 1)
+        spec = self._spec(limit, LEAST)
         swept = self._swept(spec, table, least, self.lattice.size - 2, -1)
         if self.settings.expired or self.settings.deadline is None or self.settings.deterministic:
             return least if swept else None
@@ -409,9 +410,8 @@ class LimitBracket(Bracket[DetailLevel]):
     def next_limit(self) -> float | None:
         """Return a limit between bound and value, and above the bound; None if they are near.
 
-        After those that are spread, a step from the bound is half of the way to the limit that a coarser
-        level did not refute, then twice the last one as long as limits are refuted, at most halfway to the
-        value.
+        After those that are spread, steps from the bound are half of the way to the limit that a coarser
+        level did not refute, and double while limits are refuted, at most halfway to the value.
         """
         whole = self.whole
         if self.steps <= self.spread and self.asked < EFFORT.limits and not whole.closed(whole.value):
@@ -459,6 +459,7 @@ def fill_drain(
     spine: PassSpine | None,
     settings: Settings,
     value: float,
+    share: float = 1.0,
 ) -> FillDrain | None:
     """Return the search for a bound; None if the ideals are too many or nothing is known of the schedule.
 
@@ -474,8 +475,8 @@ def fill_drain(
         The spine of that one; None if there is none.
     settings
         Say when the run must end.
-    value
-        The least makespan that is known.
+    value, share
+        The least makespan that is known, and the part of the time left that the search may take.
     """
     if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
         return None
@@ -496,4 +497,4 @@ def fill_drain(
     tables = PipelineTables(free, relaxation, lattice)
     samples = free.pipeline.microbatches or 1
     bound = samples * relaxation.bound
-    return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value)
+    return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value, share)

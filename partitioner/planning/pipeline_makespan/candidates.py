@@ -146,8 +146,7 @@ class Ranking:
             return 0.0
         exact = self.request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
-        numbers, settings = list(numbers_of(exact)), self.settings.for_share(share)
-        return min(self._fill_and_drain(exact, count, busy, known, settings) for count in numbers)
+        return min(self._fill_and_drain(exact, count, busy, known, share) for count in numbers_of(exact))
 
     def _fill_and_drain(
         self,
@@ -155,7 +154,7 @@ class Ranking:
         count: int | None,
         busy: float,
         known: float,
-        settings: Settings,
+        share: float,
     ) -> float:
         """Do the same where every stage has a number of devices; None for any."""
         from partitioner.methods.dp.forms import with_replicas
@@ -174,7 +173,9 @@ class Ranking:
             if self.expired or not isinstance(problem, PipelineProblem):
                 break
             problem = exact if apart else with_replicas(problem, count)
-            search = fill_drain(request.fitted, problem, exact, spine, settings, self.best.makespan)
+            search = fill_drain(
+                request.fitted, problem, exact, spine, self.settings, self.best.makespan, share
+            )
             if search is not None:
                 search.bound = max(search.bound, known)
                 for stages in search.narrow():
