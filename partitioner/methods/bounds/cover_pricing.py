@@ -197,7 +197,6 @@ EFFORT = PricingEffort()
 
 
 ROUNDED = 1 + 1e-12
-GOLDEN = (3 - 5**0.5) / 2  # of an interval, so that one of two points inside stays one of the next two
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
 
 

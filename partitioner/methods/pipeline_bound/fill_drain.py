@@ -4,9 +4,9 @@ A limit T is refuted if no chain of stages has, for each of its stages j, only p
 
     times of the stages before j + M loads of j <= T, and all paths through the passes of j and behind it
 
-The limit is bracketed, and how much is remembered of each state grows from level to level: more and more
-paths, of more and more pipelines. For two equal stages of load 1 and M = 4 samples without a backward pass
-T = 4 is refuted, since the second stage waits for 1: the bound is 5.
+The limit is bracketed from below, and how much is remembered of each state grows from level to level: more
+and more paths, of more and more pipelines. For two equal stages of load 1 and M = 4 samples without a
+backward pass T = 4 is refuted, since the second stage waits for 1: the bound is 5.
 
 Without it 39 of 41 pipelines have a lower bound or a longer makespan (scripts/ablations.py).
 """
@@ -259,13 +259,13 @@ class FillDrain:
         levels = list(levels_of(self.problem, self.spine, states, self.idle))
         for level in levels:
             self.scarce = level.slots == 1
-            yield from self._halved(level, outside, 0.0 if level is levels[-1] else near)
+            yield from self._bracketed(level, outside, 0.0 if level is levels[-1] else near)
             if self.ended or self.closed(self.value) or not self.scarce:
                 return
             near = EFFORT.share * (self.value - self.bound)
 
-    def _halved(self, level: DetailLevel, outside: Floats, near: float) -> Iterator[list[Part]]:
-        """Halve the distance between the bound and the least limit that a pipeline meets.
+    def _bracketed(self, level: DetailLevel, outside: Floats, near: float) -> Iterator[list[Part]]:
+        """Narrow the distance between the bound and the least limit that a pipeline meets.
 
         Yielded are pipelines that meet a limit and may be better than the best one. The search ends if bound
         and limit are near and a finer level could tell more.
@@ -416,7 +416,7 @@ class LimitBracket(Bracket[DetailLevel]):
         whole = self.whole
         if self.steps <= self.spread and self.asked < EFFORT.limits and not whole.closed(whole.value):
             self.spread, self.asked = self.spread - self.steps, self.asked + 1
-            return self.bound + self.asked * GOLDEN % 1 * (whole.value - self.bound)
+            return self.bound + (self.asked * GOLDEN % 1) * (whole.value - self.bound)
         self.value = min(self.value, whole.value)
         if whole.closed(self.value, self.near if whole.scarce else 0.0):
             return None

@@ -89,9 +89,9 @@ class Ranking:
         late = clock.over > min(clock.limit, PATIENCE)
         return self.settings.expired and (self.best is not None or late)
 
-    def is_proven(self, bound: float) -> bool:
-        """Whether the best pipeline so far is within :data:`PROVEN` of a bound."""
-        return self.best is not None and meets(bound, self.best.makespan, PROVEN)
+    def is_proven(self, bound: float, gap: float = PROVEN) -> bool:
+        """Whether the best pipeline so far is within a gap of a bound."""
+        return self.best is not None and meets(bound, self.best.makespan, gap)
 
     def first(self, problem: Problem) -> float:
         """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
@@ -149,12 +149,7 @@ class Ranking:
         return min(self._fill_and_drain(exact, count, busy, known, share) for count in numbers_of(exact))
 
     def _fill_and_drain(
-        self,
-        exact: PipelineProblem,
-        count: int | None,
-        busy: float,
-        known: float,
-        share: float,
+        self, exact: PipelineProblem, count: int | None, busy: float, known: float, share: float
     ) -> float:
         """Do the same where every stage has a number of devices; None for any."""
         from partitioner.methods.dp.forms import with_replicas
@@ -198,9 +193,8 @@ class Ranking:
         if limits.stages is None and not self.chooses:
             counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
-            if self.is_proven(bound) or (
-                self.settings.expired and (self.best is not None or count is not counts[0])
-            ):
+            late = self.settings.expired and (self.best is not None or count is not counts[0])
+            if late or self.is_proven(bound):
                 return
             with suppress(InfeasibleError, NoPlanFound):
                 self.take(self.planned(BATCH, constraints=replace(limits, stages=count)))

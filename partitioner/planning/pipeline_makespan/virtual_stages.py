@@ -15,7 +15,6 @@ from partitioner.evaluation.chosen import NONE as NO_WAYS
 from partitioner.evaluation.chosen import choose
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution
-from partitioner.methods.method import meets
 from partitioner.methods.virtual_stages.borders import (
     BorderDescent,
     StageBorders,
@@ -261,15 +260,11 @@ class VirtualRanking(Ranking):
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
         bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
-        if not self._proven(bound):
+        if not self.is_proven(bound, self.settings.gap):
             for count in lines:
                 self._from_line(runs, count * runs.chunks, 1, starts)
             self._move_borders(runs, starts)
         return bound
-
-    def _proven(self, bound: float) -> bool:
-        """Whether the best plan is within the gap of a bound."""
-        return self.best is not None and meets(bound, self.best.makespan, self.settings.gap)
 
     def _least_load(self, runs: StageRuns, starts: list[Start]) -> float:
         """Simulate the plan of the least load; return the number of microbatches times the bound on its load.

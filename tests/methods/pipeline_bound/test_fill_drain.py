@@ -12,9 +12,16 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.bracket import ThresholdRule
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
-from partitioner.methods.pipeline_bound.fill_drain import EFFORT, FillDrain, fill_drain
+from partitioner.methods.pipeline_bound.fill_drain import (
+    EFFORT,
+    FillDrain,
+    LimitBracket,
+    fill_drain,
+    levels_of,
+)
 from partitioner.methods.pipeline_bound.paths import held_of, spine_of
 from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
@@ -236,6 +243,33 @@ def test_times_outside_ideals_without_a_search_are_no_longer_than_the_least(coun
         assert (found <= least * (1 + 1e-9) + 1e-9).all(), seed
         compared, positive = compared + found.size, positive + int((found > 0).sum())
     assert positive > compared / 10
+
+
+def next_limits(limits: LimitBracket) -> ThresholdRule:
+    """The rule by which the search asks."""
+    return lambda _: limits.next_limit()
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(150, marks=pytest.mark.slow)])
+def test_limits_lie_between_bound_and_value_and_few_are_spread(count: int) -> None:
+    """However few steps a table takes; the limits that are spread come before steps up from the bound."""
+    spread = 0
+    for seed, best, search in random_searches(count, Settings()):
+        states = search.lattice.size * search.tables.space.count
+        levels = levels_of(search.problem, search.spine, states, search.idle)
+        level = next((each for each in levels if each.slots == EFFORT.slots[0]), None)
+        outside = search._outside(ABOVE * best)
+        if level is None or outside is None:
+            continue
+        limits = LimitBracket(search, outside, 0.0, EFFORT.spread)
+        low = limits.bound
+        for question in limits.questions(next_limits(limits), level):
+            assert low < question.threshold < search.value, seed
+            low = limits.bound
+        assert limits.asked <= EFFORT.limits, seed
+        assert limits.bound <= best * (1 + 1e-9), seed
+        spread += limits.asked
+    assert spread > count
 
 
 @pytest.mark.parametrize("count", [8, pytest.param(150, marks=pytest.mark.slow)])
