@@ -120,29 +120,19 @@ def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: 
 def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
     """Order the tasks by their starts, made monotone so that no task comes before one that it waits for.
 
-    Tasks that start at the same time keep their order.
+    Tasks that start at the same time keep their order. A start is computed as the end less the length, and
+    rounding can make it less than that of a producer, or of the task before it on the same device.
     """
-    start, in_order = np.empty_like(walk.finish), np.empty_like(walk.finish)
-    _list_starts(arrays, walk, start, in_order)
-    walk.order[:] = walk.order[np.argsort(in_order, kind="stable")]
-    walk.place[walk.order] = np.arange(len(walk.order))
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _list_starts(arrays: TaskArrays, walk: Walk, start: Floats, in_order: Floats) -> None:
-    """Write the start of the task at each place of the order, at least those of all that it waits for.
-
-    `start`, shape (n,), is scratch space.
-    """
-    n = len(walk.order)
-    walk.end[:] = 0.0
-    for i in range(n):
-        v = walk.order[i]
-        d = walk.device[v]
-        start[v] = max(walk.end[d], walk.finish[v] - arrays.time[d, v])
-        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
-            start[v] = max(start[v], start[arrays.before[e]])
-        walk.end[d] = in_order[i] = start[v]
+    tasks = np.arange(len(walk.order))
+    start = np.maximum(0.0, walk.finish - arrays.time[walk.device, tasks])
+    by_device = walk.order[np.argsort(walk.device[walk.order], kind="stable")]
+    same = walk.device[by_device[:-1]] == walk.device[by_device[1:]]
+    earlier = np.concatenate((arrays.before, by_device[:-1][same]))
+    later = np.concatenate((np.repeat(tasks, np.diff(arrays.before_start)), by_device[1:][same]))
+    while (wrong := start[earlier] > start[later]).any():
+        np.maximum.at(start, later[wrong], start[earlier[wrong]])
+    walk.order[:] = walk.order[np.argsort(start[walk.order], kind="stable")]
+    walk.place[walk.order] = tasks
 
 
 @njit(cache=True, inner=True, _nrt=False)
