@@ -35,7 +35,7 @@ from partitioner.methods.ip.descent import Descent
 from partitioner.methods.pipeline_bound.fill_drain import EFFORT as FILL_DRAIN
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.portfolio import Slot, slots_of
-from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
+from partitioner.methods.virtual_stages.bound_walk import EFFORT as WALK
 from partitioner.problem.arrays import Bools, Ints
 from tests.random_workloads import random_workload
 
@@ -135,7 +135,7 @@ STAGES = (
 )
 PATHS = (
     Part("bound by paths", {"virtual_stages.path_bounds:PathBounds.narrow": _empty}),
-    Part("bound by pairs of stages", {"virtual_stages.bound:PAIRS": replace(PAIRS, cuts=0)}),
+    Part("bound by a walk over chains", {"virtual_stages.bound:WALK": replace(WALK, first=0, steps=0)}),
     Part("moves of borders", {"virtual_stages.borders:BorderDescent.local_optima": _empty}),
 )
 PIPELINES = (

@@ -38,7 +38,7 @@ from partitioner.methods.local_search import rounds as placements
 from partitioner.methods.method import Settings
 from partitioner.methods.placers import first_fit, refine
 from partitioner.methods.solvers import neighbourhood, portfolio
-from partitioner.methods.virtual_stages import borders, bound, bound_pairs
+from partitioner.methods.virtual_stages import borders, bound, bound_walk
 from partitioner.methods.virtual_stages import search as stages
 from partitioner.problem.arrays import Floats
 from partitioner.problem.contract import contract
@@ -300,7 +300,7 @@ SEARCHES = {
     "layouts": Search(((layouts, OWN),), _layouts),
     "neighbourhoods": Search(((neighbourhood, OWN),), _turns),
     "packing": Search(((first_fit, OWN),), _packing),
-    "pairs": Search(((bound_pairs, OWN), (bound, "PAIRS")), _paths),
+    "walk": Search(((bound_walk, OWN), (bound, "WALK")), _paths),
     "paths": Search(((bound, OWN),), _paths),
     "placements": Search(((placements, OWN),), _placements),
     "pricing": Search(((cover_pricing, OWN),), _covering),

@@ -7,7 +7,7 @@ The search for the least makespan that no weighted path through the schedule ref
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +16,9 @@ from ortools.math_opt.python import mathopt
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageArcs
-from partitioner.methods.virtual_stages.bound_pairs import EFFORT as PAIRS
-from partitioner.methods.virtual_stages.bound_pairs import PairWalk
-from partitioner.methods.virtual_stages.kernel import CutNets, path_ends
+from partitioner.methods.virtual_stages.bound_walk import EFFORT as WALK
+from partitioner.methods.virtual_stages.bound_walk import ChainWalk, WalkNets
+from partitioner.methods.virtual_stages.kernel import path_ends
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -102,8 +102,8 @@ class PathBoundEffort:
         The distance of bound and value at which the search ends, as a fraction of the value.
     close
         The distance at which prices count as the best ones, as a fraction of the value.
-    prices, walks
-        The weighted paths that are tried for a set of stages, and those of them that are walked.
+    prices
+        The weighted paths that are tried for a set of stages.
     rounds, little
         The times that stages are closed at one makespan; it ends early if more than the fraction `little` of
         the stages is left.
@@ -126,7 +126,6 @@ class PathBoundEffort:
     narrow: float = 5e-4
     close: float = 1e-4
     prices: int = 120
-    walks: int = 30
     rounds: int = 6
     little: float = 0.98
     paths: int = 400
@@ -137,7 +136,7 @@ class PathBoundEffort:
     passes: int = 150_000
     choices: int = 1000
     cells: int = 4_000_000
-    walked: int = 2_000_000_000
+    walked: int = 500_000_000
     halved: int = 2000
 
 
@@ -166,13 +165,15 @@ class PathBound:
     open_
         Shape (stages, m, m): which stages there may be, by their number and two cuts.
     nets
-        For every device the nets that are not in the times of its stages.
+        The nets that are not in the times of stages.
+    times_of
+        Returns the times of the passes of a chain, shape (stages, 3), by its cuts, shape (stages + 1,).
     settings
         Say when the run must end.
     bound, high
         A lower bound on the makespan of these pipelines, and up to where it may rise.
     most_steps
-        The steps of walks with a limit, after which it is given up.
+        The steps after which a walk is given up.
     """
 
     graph: PassGraph
@@ -181,14 +182,18 @@ class PathBound:
     dealing: Dealing
     apart: frozenset[int]
     open_: Bools
-    nets: list[CutNets]
+    nets: WalkNets
+    times_of: Callable[[Ints], Floats]
     settings: Settings
     bound: float
     high: float
-    most_steps: int = PAIRS.steps
+    most_steps: int = WALK.steps
     paths: list[Floats] = field(default_factory=list)
     known: dict[bytes, Ints] = field(default_factory=dict)
+    found: float = np.inf
+    tried: bool = False
     best: Floats | None = None
+    weighted: list[Floats] = field(default_factory=list)
     given_up: bool = False
     walked: int = 0
 
@@ -208,31 +213,35 @@ class PathBound:
 
     def go_on(self, high: float) -> bool:
         """Open the search up to a makespan again, for longer walks; return whether there may be any."""
-        if not self.given_up or self.most_steps >= PAIRS.steps * EFFORT.patience:
+        if not self.given_up or self.most_steps >= WALK.steps * EFFORT.patience:
             return False
         self.high, self.given_up, self.most_steps = high, False, self.most_steps * EFFORT.further
         return True
 
     def begin(self, limit: float) -> Iterator[Ints]:
         """Raise the bound to the best prices of paths, or to a limit; yield pipelines as :meth:`halve`."""
-        low = yield from self._priced(self.open_, limit, None)
+        low = yield from self._priced(self.open_, limit)
         self.bound = max(self.bound, min(low, limit))
 
     def halve(self) -> Iterator[Ints]:
         """Halve the distance between the bound and the makespan below which it is sought.
+
+        The first time a short walk is to refute all below that makespan.
 
         Yields
         ------
         array of int
             Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
-        middle = (self.bound + self.high) / 2
-        if (yield from self._refuted(middle)):
-            self.bound = middle
+        limit = (self.bound + self.high) / 2 if self.tried else self.high * (1 - EFFORT.narrow)
+        steps, first = (self.most_steps, False) if self.tried else (WALK.first, True)
+        self.tried = True
+        if (yield from self._refuted(limit, steps)):
+            self.bound = limit
         elif not self.settings.expired:
-            self.high = middle
+            self.high = min(self.high if first else limit, self.found)
 
-    def _refuted(self, limit: float) -> Generator[Ints, None, bool]:
+    def _refuted(self, limit: float, steps: int) -> Generator[Ints, None, bool]:
         """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
         open_, most = self.open_, limit * (1 + ROUNDING)
         for _ in range(EFFORT.rounds):
@@ -241,42 +250,48 @@ class PathBound:
                 if self.settings.expired:
                     return False
                 open_ = open_ & (self.arcs.through(path, open_) <= most)
-            low = yield from self._priced(open_, limit, None, True)
+            low = yield from self._priced(open_, limit, True)
             if low > most:
                 return True
             if open_.sum() > EFFORT.little * count:
                 break
-        if self.arcs.stages != 2 * len(self.rows) or len(open_[0]) > PAIRS.cuts:
-            return False
-        walk = PairWalk(
-            *(self.arcs, bool(self.ranks[-1] == 0), self.rows, open_, self.nets, most, self.settings),
-            most_steps=self.most_steps,
-        )
-        found = yield from self._priced(open_, limit, walk, True)
-        self.given_up |= walk.steps > self.most_steps
-        self.walked += walk.steps
-        return found > most
+        return (yield from self._walked(open_, most, steps))
 
-    def _priced(
-        self, open_: Bools, limit: float, walk: PairWalk | None, refuting: bool = False
-    ) -> Generator[Ints, None, float]:
+    def _walked(self, open_: Bools, most: float, steps: int) -> Generator[Ints, None, bool]:
+        """Return whether a walk over the chains of open stages finds none up to `most`; yield good ones."""
+        paths = [*self.rows, *self.weighted[-WALK.weighted :]]
+        walk = ChainWalk(self.arcs.lists(open_), self.nets, paths, most, self.settings, steps)
+        while (borders := walk.following()) is not None:
+            times = self.times_of(borders)
+            path = self._path(times)
+            length = float((path * times).sum())
+            if length < self.found:
+                self.found = length
+                yield borders
+            if length <= most:
+                break
+            walk.exclude(path)
+        self.walked += walk.steps
+        self.given_up |= walk.given_up
+        return borders is None and not walk.given_up
+
+    def _priced(self, open_: Bools, limit: float, refuting: bool = False) -> Generator[Ints, None, float]:
         """Return a lower bound for pipelines of open stages; it is raised until it exceeds a limit.
 
-        With a walk, only pipelines count of which no device exceeds its limit. If the limit is to be refuted,
-        the bound is not raised where that cannot succeed.
+        If the limit is to be refuted, the bound is not raised where that cannot succeed.
         """
         master, low, high = PathMaster(self.paths[-EFFORT.paths :]), -np.inf, np.inf
-        used = set[bytes]() if walk else self._known_of(open_, master)
-        for _ in range(EFFORT.walks if walk else EFFORT.prices):
+        used, lists = self._known_of(open_, master), self.arcs.lists(open_)
+        for _ in range(EFFORT.prices):
             found = master.solve() if used else None
             first = np.mean(self.paths, axis=0) if self.best is None else self.best
             path = first if found is None else found[0]
-            answer = walk.least(path) if walk else self.arcs.least(path, open_)
-            if answer is None or self.settings.expired:
+            value, best = lists.least(path)
+            if self.settings.expired:
                 break
-            value, best = answer
             if value > low:
                 low, self.best = value, path
+                self.weighted.append(path)
             if best is None or low > limit * (1 + ROUNDING):
                 break
             if found is not None:

@@ -5,17 +5,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.cut_costs import CutCosts
-from partitioner.methods.virtual_stages.kernel import CutNets, cut_transfers
+from partitioner.methods.virtual_stages.kernel import StageNets, cut_transfers, stage_transfers
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 SEQUENTIAL = "sequential"
 Kinds = tuple[int, ...]  # positions of costs
 Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
+
+
+class ArcLists(NamedTuple):
+    """The stages that are open between `m` cuts.
+
+    Parameters
+    ----------
+    start, items
+        Shape (stages, m + 1) and flat: the cuts to which a stage from each cut leads, as rows.
+    times, which
+        Shapes (different, 3, m, m) and (stages,): the times of passes, and those of each stage.
+    """
+
+    start: Ints
+    items: Ints
+    times: Floats
+    which: Ints
+
+    def rest(self, path: Floats) -> Floats:
+        """Return the least that the stages from each one on add to a weighted path, shape (stages + 1, m)."""
+        found = np.empty((len(self.which) + 1, self.start.shape[1] - 1))
+        fill_rest(self, path, found)
+        return found
+
+    def least(self, path: Floats) -> tuple[float, Ints | None]:
+        """Return the least length of a weighted path, and the borders with it; None if there are none."""
+        rest, borders = self.rest(path), [0]
+        if not np.isfinite(rest[0, 0]):
+            return np.inf, None
+        for stage, prices in enumerate(path):
+            start, end = self.start[stage, borders[-1] : borders[-1] + 2]
+            cuts = self.items[start:end]
+            cost = np.dot(prices, self.times[self.which[stage]][:, borders[-1], cuts])
+            borders.append(int(cuts[np.argmin(cost + rest[stage + 1, cuts])]))
+        return float(rest[0, 0]), np.array(borders)
+
+
+@njit(cache=True, nogil=True)
+def fill_rest(arcs: ArcLists, path: Floats, rest: Floats) -> None:
+    """Write :meth:`ArcLists.rest`."""
+    rest[:] = np.inf
+    rest[-1, -1] = 0.0
+    for stage in range(len(path) - 1, -1, -1):
+        times, prices = arcs.times[arcs.which[stage]], path[stage]
+        for a in range(rest.shape[1]):
+            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
+                c = arcs.items[i]
+                cost = prices[0] * times[0, a, c] + prices[1] * times[1, a, c] + prices[2] * times[2, a, c]
+                rest[stage, a] = min(rest[stage, a], cost + rest[stage + 1, c])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +109,16 @@ class StageArcs:
             found.append(np.where(open_[stage], cost, np.inf))
         return found
 
-    def least(self, path: Floats, open_: Bools) -> tuple[float, Ints | None]:
-        """Return the least length of a weighted path, and the borders with it; None if there are none."""
-        costs = self.costs(path, open_)
-        rest = self.rest(costs)
-        if not np.isfinite(rest[0][0]):
-            return np.inf, None
-        borders = [0]
-        for stage, cost in enumerate(costs):
-            borders.append(int(np.argmin(cost[borders[-1]] + rest[stage + 1])))
-        return float(rest[0][0]), np.array(borders)
+    def lists(self, open_: Bools) -> ArcLists:
+        """Return the stages that are open, shape (stages, m, m)."""
+        different = list({id(each): each for each in self.times}.values())
+        which = [next(i for i, one in enumerate(different) if one is each) for each in self.times]
+        starts, items, count = [], list[Ints](), 0
+        for each in open_:
+            starts.append(count + np.append(0, np.cumsum(each.sum(axis=1))))
+            items.append(np.nonzero(each)[1])
+            count = int(starts[-1][-1])
+        return ArcLists(np.stack(starts), np.concatenate(items), np.stack(different), np.array(which))
 
     def through(self, path: Floats, open_: Bools) -> Floats:
         """Return the least length of a weighted path with every stage, shape (stages, m, m)."""
@@ -82,12 +133,9 @@ class StageArcs:
             found.append((found[-1][:, None] + cost).min(axis=0))
         return found
 
-    def rest(self, costs: list[Floats], last: int = -1) -> list[Floats]:
-        """Return the least cost of all stages from each one on, and of none, by the cut where they begin.
-
-        The last stage ends at cut `last`, by default where there are no more supernodes.
-        """
-        found = [_unit(len(costs[0]), last)]
+    def rest(self, costs: list[Floats]) -> list[Floats]:
+        """Return the least cost of all stages from each one on, and of none, by the cut where they begin."""
+        found = [_unit(len(costs[0]), -1)]
         for cost in reversed(costs):
             found.append((cost + found[-1][None, :]).min(axis=1))
         return found[::-1]
@@ -120,12 +168,29 @@ class StageTimes:
     def __post_init__(self) -> None:
         self.known: dict[tuple[Kinds, bool], Floats] = {}
 
-    def arcs(self, dealing: Dealing) -> StageArcs:
-        """Return the times of all stages where each device is of one of some kinds."""
+    def arcs(self, dealing: Dealing, bare: bool = False) -> StageArcs:
+        """Return the times of all stages where each device is of one of some kinds; `bare`: no transfers."""
         model = self.model
         inner = (model.devices - 1, model.devices) if model.schedule.vee else ()
+        none = range(model.stages) if bare else inner
         ranks = model.ranks.tolist()
-        return StageArcs([self._least(dealing[rank], stage in inner) for stage, rank in enumerate(ranks)])
+        return StageArcs([self._least(dealing[rank], stage in none) for stage, rank in enumerate(ranks)])
+
+    def of_chain(self, dealing: Dealing, borders: Ints) -> Floats:
+        """Return the times of the passes of a chain with all its transfers, shape (stages, 3).
+
+        `borders`, shape (stages + 1,), are its cuts; each device is of the only kind that it may be of.
+        """
+        model, problem = self.model, self.model.problem
+        kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
+        stage = (~model.cuts.member[borders[1:-1]]).sum(axis=0)
+        found = self.arcs(dealing, bare=True).stage_times(borders)
+        if problem.communication == SEQUENTIAL:
+            nets, moved = problem.nets, np.zeros((2, model.stages, 2))
+            arrays = nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read
+            stage_transfers(stage, model.ranks, StageNets(*arrays), *moved)
+            found[:, :2] += moved.sum(axis=0) * problem.transfer_factor[kinds, None]
+        return found
 
     def _least(self, kinds: Kinds, bare: bool) -> Floats:
         """Return the least times on one of some kinds, shape (3, m, m), with or without transfers."""
@@ -159,16 +224,4 @@ def _transfers(costs: CutCosts, which: Bools) -> Floats:
     early = np.ascontiguousarray((member @ readers[:, which]).astype(np.int64))
     found = np.zeros((2, len(member), len(member)))
     cut_transfers(costs.cuts.nested, costs.nets(which), early, nets.made[which], found)
-    return found
-
-
-def joint_nets(model: VirtualModel, dealing: Dealing) -> list[CutNets]:
-    """Return for each device the nets that are not in the times of its stages; none if they cost no time."""
-    problem, found = model.problem, list[CutNets]()
-    factor = [problem.transfer_factor[costs.kind] for costs in model.costs]
-    for rank, kinds in enumerate(dealing):
-        costs = model.costs[min(kinds, key=lambda place: factor[place])]
-        last = model.schedule.vee and rank == model.devices - 1
-        which = np.ones_like(model.shared) if last else model.shared
-        found.append(costs.nets(which & (problem.communication == SEQUENTIAL)))
     return found

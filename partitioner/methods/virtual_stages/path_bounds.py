@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, PathBound
-from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageTimes, joint_nets
+from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageTimes
+from partitioner.methods.virtual_stages.bound_walk import joint_nets
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import NOBODY, PassGraph, pass_graph
@@ -98,8 +100,10 @@ class PathFamily:
             allowed[rank] & (~self.waits if stage in apart else self.waits)
             for stage, rank in enumerate(model.ranks.tolist())
         ]
-        given = self.times.arcs(dealing), model.ranks, dealing, apart, np.stack(open_)
-        return PathBound(graph, *given, joint_nets(model, dealing), self.settings, bound, value)
+        arcs, decided = self.times.arcs(dealing), all(len(kinds) == 1 for kinds in dealing)
+        times_of = partial(self.times.of_chain, dealing) if decided else arcs.stage_times
+        given = arcs, model.ranks, dealing, apart, np.stack(open_), joint_nets(model, dealing), times_of
+        return PathBound(graph, *given, self.settings, bound, value)
 
 
 Search = tuple[PathFamily, PathBound]
@@ -193,7 +197,9 @@ class PathBounds:
             far = sum(each.walked for _, each in searches) > EFFORT.walked
             if search.closed and (far or not search.go_on(value)):
                 break
+            search.high = min(search.high, value)
             yield from _dealt(search, search.halve())
+            value = min(value, search.found if search.decided else value)
         return min([least, *(search.bound for _, search in searches)])
 
     def _family(self, devices: int) -> PathFamily | None:

@@ -14,7 +14,7 @@ from partitioner import PartitionerError, Solution
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.methods.virtual_stages import bound
-from partitioner.methods.virtual_stages.bound_pairs import EFFORT
+from partitioner.methods.virtual_stages.bound_walk import EFFORT
 from partitioner.methods.virtual_stages.path_bounds import PathBounds
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
@@ -104,7 +104,7 @@ def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) 
 def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any steps at first, and numbers of devices one by one, no bound is wrong either."""
     monkeypatch.setattr(bound, "EFFORT", replace(bound.EFFORT, cells=cells))
-    monkeypatch.setattr(bound, "PAIRS", replace(EFFORT, steps=FEW))
+    monkeypatch.setattr(bound, "WALK", replace(EFFORT, first=FEW, steps=FEW))
     went_on = list[bool]()
     begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
 

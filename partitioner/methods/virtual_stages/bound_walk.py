@@ -1,0 +1,313 @@
+"""A walk over the chains of stages that paths through the schedule do not exclude, stage by stage.
+
+The length of a path is linear in the times of stages. With `cost_k[s, a, c]` for what stage s between cuts a
+and c adds to path k, and no transfers that a device shares between its stages,
+
+    rest_k[s, a] = min over c of cost_k[s, a, c] + rest_k[s + 1, c]
+
+is the least that the stages from s on add. The first stages of a chain, which reach cut a, are given up if
+the length of a path so far plus `rest_k[s, a]` exceeds the limit for any k. The paths are those along the
+devices, weighted ones of the linear program, and the longest path of each chain that was reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.method import Settings
+from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, fill_rest
+from partitioner.methods.virtual_stages.model import VirtualModel
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Nets
+
+FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
+
+
+class WalkPaths(NamedTuple):
+    """`k` paths.
+
+    Parameters
+    ----------
+    path
+        Shape (k, stages, 3): how often each has the passes of every stage.
+    rest
+        Shape (k, stages + 1, m): the least that the stages from each one on add.
+    least
+        Shape (k, devices, 3): how often each has at least a forward pass, a backward pass, or either of a
+        device.
+    order
+        Shape (k,): the paths, those first that excluded most of late.
+    """
+
+    path: Floats
+    rest: Floats
+    least: Floats
+    order: Ints
+
+
+class WalkNets(NamedTuple):
+    """The nets that are not in the times of stages.
+
+    Parameters
+    ----------
+    held, sent
+        Shape (m, nets): how many pins of a net are before each cut, and whether its source is.
+    cost
+        Shape (devices, nets): what a transfer takes on a device; 0 if it is in the times of its stages.
+    made, read
+        Shape (nets,): in which pass it is made, and read.
+    rank
+        Shape (stages,): the device of every stage.
+    """
+
+    held: Ints
+    sent: Ints
+    cost: Floats
+    made: Ints
+    read: Ints
+    rank: Ints
+
+
+def joint_nets(model: VirtualModel, dealing: Dealing) -> WalkNets:
+    """Return the nets that are not in the times of stages; none if they cost no time."""
+    problem, devices = model.problem, range(model.devices)
+    last = model.schedule.vee & (np.arange(model.devices) == model.devices - 1)
+    which = (model.shared | last[:, None]) & (problem.communication == SEQUENTIAL)
+    factor = [min(problem.transfer_factor[model.costs[place].kind] for place in dealing[d]) for d in devices]
+    joint = which.any(axis=0)
+    nets = model.costs[0].nets(joint)
+    read = [_read_in(problem.nets, e) for e in np.flatnonzero(joint).tolist()]
+    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None]
+    made, reading = problem.nets.made[joint], np.array(read, dtype=np.int64)
+    return WalkNets(nets.held, nets.sent, cost[:, joint], made, reading, model.ranks)
+
+
+def _read_in(nets: Nets, e: int) -> int:
+    """Return in which passes a net is read on other devices than that of its source."""
+    row = slice(nets.pins.start[e], nets.pins.start[e + 1])
+    passes = nets.read[row][nets.pins.items[row] != nets.source[e]]
+    return int(passes[0]) if len(passes) and (passes == passes[0]).all() else EITHER
+
+
+class WalkPlace(NamedTuple):
+    """The chain that the walk has come to.
+
+    Parameters
+    ----------
+    depth
+        Shape (1,): how many stages it has; -1 at the end of the walk.
+    cut, following
+        Shape (stages + 1,): the cuts, and the places in the lists of stages that come next.
+    length
+        Shape (stages + 1, k): the lengths of the paths after each number of stages.
+    source, seen
+        Shape (stages + 1, nets): the stage of the source of each net, or -1, and the devices with pins, as
+        bits.
+    """
+
+    depth: Ints
+    cut: Ints
+    following: Ints
+    length: Floats
+    source: Ints
+    seen: Ints
+
+
+@njit(cache=True, inner=True)
+def charge(paths: WalkPaths, nets: WalkNets, place: WalkPlace, c: int) -> bool:
+    """Add the transfers that a stage from the last cut to cut `c` decides; return whether there are any."""
+    depth, rank = place.depth[0], nets.rank
+    a, d, here = place.cut[depth], rank[depth], 1 << rank[depth]
+    length, charged = place.length[depth + 1], False
+    for e in range(len(nets.made)):
+        source, seen = place.source[depth, e], place.seen[depth, e]
+        inside = nets.held[c, e] - nets.held[a, e]
+        if inside > 0:
+            others, out, paying = 0, 0.0, -1
+            if nets.sent[c, e] > nets.sent[a, e]:
+                source, others = depth, seen & ~here
+                if others:
+                    out, paying = nets.cost[d, e], depth
+            elif source >= 0 and rank[source] != d and not seen & here:
+                others, home = here, rank[source]
+                if not seen & ~(1 << home):
+                    out, paying = nets.cost[home, e], source
+            seen |= here
+            if others:
+                charged = True
+                for k in range(len(length)):
+                    if paying >= 0:
+                        length[k] += out * paths.path[k, paying, nets.made[e]]
+                    if others == here and nets.read[e] == FORWARD:
+                        length[k] += nets.cost[d, e] * paths.path[k, depth, 0]
+                        continue
+                    for x in range(len(nets.cost)):
+                        if others >> x & 1:
+                            length[k] += nets.cost[x, e] * paths.least[k, x, nets.read[e]]
+        place.source[depth + 1, e], place.seen[depth + 1, e] = source, seen
+    return charged
+
+
+@njit(cache=True, nogil=True)
+def walk_chains(
+    arcs: ArcLists, paths: WalkPaths, nets: WalkNets, place: WalkPlace, limit: float, budget: int
+) -> int:
+    """Go on to the next chain that no path excludes, for at most some steps; return the number of steps."""
+    count, order, steps = len(arcs.which), paths.order, 0
+    cut, following, length = place.cut, place.following, place.length
+    depth = place.depth[0] - (place.depth[0] == count)
+    while depth >= 0 and steps < budget:
+        a = cut[depth]
+        if following[depth] == arcs.start[depth, a + 1]:
+            depth -= 1
+            continue
+        c = arcs.items[following[depth]]
+        following[depth] += 1
+        steps += 1
+        times, excluded = arcs.times[arcs.which[depth]], False
+        first, second, third = times[0, a, c], times[1, a, c], times[2, a, c]
+        for i in range(len(order)):
+            k = order[i]
+            price = paths.path[k, depth]
+            reached = length[depth, k] + price[0] * first + price[1] * second + price[2] * third
+            if reached + paths.rest[k, depth + 1, c] > limit:
+                order[i], order[i // 2] = order[i // 2], k
+                excluded = True
+                break
+            length[depth + 1, k] = reached
+        if excluded:
+            continue
+        place.depth[0] = depth
+        if len(nets.made) and charge(paths, nets, place, c):
+            for k in range(len(order)):
+                if length[depth + 1, k] + paths.rest[k, depth + 1, c] > limit:
+                    excluded = True
+                    break
+            if excluded:
+                continue
+        depth += 1
+        cut[depth] = c
+        if depth == count:
+            break
+        following[depth] = arcs.start[depth, c]
+    place.depth[0] = depth
+    return steps
+
+
+@dataclass(frozen=True)
+class ChainWalkEffort:
+    """How far chains are walked.
+
+    Parameters
+    ----------
+    first, steps, chunk
+        The most steps of the first walk and, at the beginning, of further ones, and the steps after which
+        the time is looked at.
+    excluded
+        The steps that take as long as a chain that only a path of its own excludes.
+    weighted, paths
+        The weighted paths that a walk begins with, and the most paths that it compares.
+    """
+
+    first: int = 300_000
+    steps: int = 10_000_000
+    chunk: int = 2_000_000
+    excluded: int = 1000
+    weighted: int = 12
+    paths: int = 32
+
+
+EFFORT = ChainWalkEffort()
+
+
+@dataclass(eq=False)
+class ChainWalk:
+    """A walk for open stages and a limit on all paths.
+
+    Parameters
+    ----------
+    arcs
+        The stages that there may be.
+    nets
+        The nets that are not in the times of stages.
+    paths
+        The paths to begin with, shape (stages, 3) each.
+    limit
+        The limit on the paths.
+    settings
+        Say when the run must end.
+    most_steps
+        The steps after which the walk is given up.
+    """
+
+    arcs: ArcLists
+    nets: WalkNets
+    paths: Sequence[Floats]
+    limit: float
+    settings: Settings
+    most_steps: int = EFFORT.steps
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        count, cuts = len(self.arcs.which), self.arcs.start.shape[1] - 1
+        self.own = self.nets.rank[None, :] == np.arange(self.nets.rank.max() + 1)[:, None]
+        most = max(EFFORT.paths, len(self.paths))
+        self.known = WalkPaths(
+            np.empty((most, count, 3)),
+            np.empty((most, count + 1, cuts)),
+            np.empty((most, len(self.own), 3)),
+            np.arange(len(self.paths)),
+        )
+        self.place = WalkPlace(
+            np.zeros(1, dtype=np.int64),
+            np.zeros(count + 1, dtype=np.int64),
+            np.zeros(count + 1, dtype=np.int64),
+            np.zeros((count + 1, most)),
+            np.full((count + 1, len(self.nets.made)), -1),
+            np.zeros((count + 1, len(self.nets.made)), dtype=np.int64),
+        )
+        for k, path in enumerate(self.paths):
+            self._enter(k, path)
+
+    def _enter(self, k: int, path: Floats) -> None:
+        """Write a path at place `k`."""
+        self.known.path[k] = path
+        fill_rest(self.arcs, path, self.known.rest[k])
+        for rank, own in enumerate(self.own):
+            forward, backward = path[own, :2].min(axis=0)
+            self.known.least[k, rank] = forward, backward, min(forward, backward)
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the walk has been cut short."""
+        return self.place.depth[0] >= 0 and (self.settings.expired or self.steps >= self.most_steps)
+
+    def following(self) -> Ints | None:
+        """Return the cuts of the next chain, shape (stages + 1,); None if there is none, or at the end."""
+        place = self.place
+        while place.depth[0] >= 0 and not self.given_up:
+            args = self.arcs, self.known, self.nets, place, self.limit
+            self.steps += walk_chains(*args, min(EFFORT.chunk, self.most_steps - self.steps))
+            if place.depth[0] == len(self.arcs.which):
+                return place.cut.copy()
+        return None
+
+    def exclude(self, path: Floats) -> None:
+        """Compare another path, in place of the one that excludes least if there are many."""
+        known, place = self.known, self.place
+        self.steps += EFFORT.excluded
+        count = len(known.order)
+        k = count if count < len(known.path) else int(known.order[-1])
+        order = np.roll(known.order, 1) if k < count else np.append(k, known.order)
+        self.known = known._replace(order=order)
+        self.known.order[0] = k
+        self._enter(k, path)
+        for stage in range(len(self.arcs.which)):
+            times = self.arcs.times[self.arcs.which[stage], :, place.cut[stage], place.cut[stage + 1]]
+            added = np.dot(path[stage], times)
+            place.length[stage + 1, k] = place.length[stage, k] + added
