@@ -67,14 +67,13 @@ class StageEstimates:
 
     def _times(self, borders: StageBorders, graph: PassGraph) -> tuple[Floats, Floats, Floats]:
         """Return how long passes occupy devices, and what others wait after and before them in addition."""
-        from partitioner.methods.virtual_stages.kernel import StageNets, stage_transfers
+        from partitioner.methods.virtual_stages.kernel import stage_nets, stage_transfers
 
         nets, count, stage = self.nets, graph.stages, borders.stage
         ranks = np.array(self.schedule.ranks(count // self.chunks, self.chunks))
         kinds = np.array(borders.kinds)[ranks]
         into, out = np.zeros((count, 2)), np.zeros((count, 2))
-        of_stages = StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
-        stage_transfers(stage, ranks, of_stages, into, out)
+        stage_transfers(stage, ranks, stage_nets(nets), into, out)
         into *= self.problem.transfer_factor[kinds, None]
         out *= self.problem.transfer_factor[kinds, None]
         time = self.time[kinds[stage], :, np.arange(len(stage))]

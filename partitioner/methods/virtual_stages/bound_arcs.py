@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.cut_costs import CutCosts
-from partitioner.methods.virtual_stages.kernel import StageNets, cut_transfers, stage_transfers
+from partitioner.methods.virtual_stages.kernel import cut_transfers, stage_nets, stage_transfers
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -83,11 +84,6 @@ class StageArcs:
 
     times: Sequence[Floats]
 
-    @property
-    def stages(self) -> int:
-        """How many stages there are."""
-        return len(self.times)
-
     def of(self, stage: int) -> Floats:
         """Return the times of a stage by its number, shape (3, m, m)."""
         return self.times[stage]
@@ -111,14 +107,20 @@ class StageArcs:
 
     def lists(self, open_: Bools) -> ArcLists:
         """Return the stages that are open, shape (stages, m, m)."""
-        different = list({id(each): each for each in self.times}.values())
-        which = [next(i for i, one in enumerate(different) if one is each) for each in self.times]
         starts, items, count = [], list[Ints](), 0
         for each in open_:
             starts.append(count + np.append(0, np.cumsum(each.sum(axis=1))))
             items.append(np.nonzero(each)[1])
             count = int(starts[-1][-1])
-        return ArcLists(np.stack(starts), np.concatenate(items), np.stack(different), np.array(which))
+        return ArcLists(np.stack(starts), np.concatenate(items), *self._different)
+
+    @cached_property
+    def _different(self) -> tuple[Floats, Ints]:
+        """The times that differ, shape (different, 3, m, m), and which of them each stage has."""
+        different = {id(each): each for each in self.times}
+        place = {key: i for i, key in enumerate(different)}
+        which = np.array([place[id(each)] for each in self.times])
+        return np.stack(list(different.values())), which
 
     def through(self, path: Floats, open_: Bools) -> Floats:
         """Return the least length of a weighted path with every stage, shape (stages, m, m)."""
@@ -183,12 +185,10 @@ class StageTimes:
         """
         model, problem = self.model, self.model.problem
         kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
-        stage = (~model.cuts.member[borders[1:-1]]).sum(axis=0)
         found = self.arcs(dealing, bare=True).stage_times(borders)
         if problem.communication == SEQUENTIAL:
             nets, moved = problem.nets, np.zeros((2, model.stages, 2))
-            arrays = nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read
-            stage_transfers(stage, model.ranks, StageNets(*arrays), *moved)
+            stage_transfers(model.cuts.stages(borders), model.ranks, stage_nets(nets), *moved)
             found[:, :2] += moved.sum(axis=0) * problem.transfer_factor[kinds, None]
         return found
 

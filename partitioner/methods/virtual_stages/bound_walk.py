@@ -140,7 +140,7 @@ def charge(paths: WalkPaths, nets: WalkNets, place: WalkPlace, c: int) -> bool:
             seen |= here
             if others:
                 charged = True
-                for k in range(len(length)):
+                for k in paths.order:
                     if paying >= 0:
                         length[k] += out * paths.path[k, paying, nets.made[e]]
                     if others == here and nets.read[e] == FORWARD:
@@ -301,7 +301,10 @@ class ChainWalk:
         return None
 
     def exclude(self, path: Floats) -> None:
-        """Compare another path, in place of the one that excludes least if there are many."""
+        """Compare another path, in place of the one that excludes least if there are many.
+
+        Its length so far leaves out what the device's stages share.
+        """
         known, place = self.known, self.place
         self.steps += EFFORT.excluded
         count = len(known.order)

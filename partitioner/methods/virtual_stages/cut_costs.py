@@ -60,6 +60,10 @@ class StageCuts:
         total = self.member @ amount
         return np.asarray(total[None, :] - total[:, None])
 
+    def stages(self, borders: Ints) -> Ints:
+        """Return the stage of every supernode, shape (n,), by the cuts at borders, shape (stages + 1,)."""
+        return np.asarray((~self.member[borders[1:-1]]).sum(axis=0))
+
     def stage(self, first: int, last: int) -> Ints:
         """Return the supernodes between two cuts."""
         return np.flatnonzero(self.member[last] & ~self.member[first])

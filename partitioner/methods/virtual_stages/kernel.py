@@ -9,6 +9,7 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.problem import Nets
 
 
 @njit(cache=True, nogil=True)
@@ -61,6 +62,11 @@ class StageNets(NamedTuple):
     source: Ints
     made: Ints
     read: Ints
+
+
+def stage_nets(nets: Nets) -> StageNets:
+    """Return the nets of a problem in arrays."""
+    return StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class PathFamily:
     settings: Settings
 
     def __post_init__(self) -> None:
+        self.nets = cache(partial(joint_nets, self.model))  # the searches of a dealing share them
         self.times = StageTimes(self.model, self.input_share, self._graph(NOBODY).halves)
         held = self.model.cuts.member @ self.spine.astype(np.int64)
         self.waits = np.asarray(held[None, :] > held[:, None])
@@ -102,7 +103,7 @@ class PathFamily:
         ]
         arcs, decided = self.times.arcs(dealing), all(len(kinds) == 1 for kinds in dealing)
         times_of = partial(self.times.of_chain, dealing) if decided else arcs.stage_times
-        given = arcs, model.ranks, dealing, apart, np.stack(open_), joint_nets(model, dealing), times_of
+        given = arcs, model.ranks, dealing, apart, np.stack(open_), self.nets(dealing), times_of
         return PathBound(graph, *given, self.settings, bound, value)
 
 
@@ -142,8 +143,7 @@ class PathBounds:
 
     def stage(self, borders: Ints) -> Ints:
         """Return the stage of every supernode, shape (n,), by the cuts at the borders of stages."""
-        inside = self.cuts.member[borders[1:-1]]
-        return np.asarray((~inside).sum(axis=0))
+        return self.cuts.stages(borders)
 
     def narrow(self, known: Mapping[int, float], value: float) -> Iterator[DealtStages]:
         """Raise known lower bounds, by the number of devices in use, towards a makespan.
