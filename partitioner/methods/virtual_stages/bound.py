@@ -7,7 +7,7 @@ The search for the least makespan that no weighted path through the schedule ref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,8 @@ class PathMaster:
         How often each path has the passes of every stage and kind, shape (stages, 3) each.
     """
 
-    def __init__(self, paths: list[Floats]) -> None:
+    def __init__(self, paths: Sequence[Floats]) -> None:
+        self.chains: dict[bytes, Ints] = {}
         self.model = mathopt.Model()
         self.value = self.model.add_variable(lb=-np.inf)
         self.total = self.model.add_linear_constraint(lb=1.0, ub=1.0)
@@ -57,8 +58,9 @@ class PathMaster:
         self.paths.append(path)
         self.weights.append(weight)
 
-    def add_times(self, times: Floats) -> None:
-        """Add stages by the times of their passes, shape (stages, 3)."""
+    def add_chain(self, borders: Ints, times: Floats) -> None:
+        """Add stages by their cuts, shape (stages + 1,), and the times of their passes, shape (stages, 3)."""
+        self.chains[borders.tobytes()] = borders
         row = self.model.add_linear_constraint(lb=0.0)
         row.set_coefficient(self.value, -1.0)
         for weight, path in zip(self.weights, self.paths, strict=True):
@@ -192,8 +194,8 @@ class PathBound:
     known: dict[bytes, Ints] = field(default_factory=dict)
     found: float = np.inf
     tried: bool = False
-    best: Floats | None = None
     weighted: list[Floats] = field(default_factory=list)
+    kept: list[Floats] = field(default_factory=list)
     given_up: bool = False
     walked: int = 0
 
@@ -246,7 +248,7 @@ class PathBound:
         open_, most = self.open_, limit * (1 + ROUNDING)
         for _ in range(EFFORT.rounds):
             count = int(open_.sum())
-            for path in self.rows if self.best is None else [*self.rows, self.best]:
+            for path in [*self.rows, *self.weighted[-1:]]:
                 if self.settings.expired:
                     return False
                 open_ = open_ & (self.arcs.through(path, open_) <= most)
@@ -259,9 +261,13 @@ class PathBound:
 
     def _walked(self, open_: Bools, most: float, steps: int) -> Generator[Ints, None, bool]:
         """Return whether a walk over the chains of open stages finds none up to `most`; yield good ones."""
-        paths = [*self.rows, *self.weighted[-WALK.weighted :]]
+        paths = [*self.rows, *self.weighted[-WALK.weighted :], *self.kept]
         walk = ChainWalk(self.arcs.lists(open_), self.nets, paths, most, self.settings, steps)
-        while (borders := walk.following()) is not None:
+        while not (walk.ended or walk.given_up):
+            borders = walk.following()
+            if borders is None:
+                yield from self._shorten(walk, open_)
+                continue
             times = self.times_of(borders)
             path = self._path(times)
             length = float((path * times).sum())
@@ -270,56 +276,87 @@ class PathBound:
                 yield borders
             if length <= most:
                 break
-            walk.exclude(path)
+            walk.compare(path)
+        self.kept = walk.paths[: WALK.kept]
         self.walked += walk.steps
         self.given_up |= walk.given_up
-        return borders is None and not walk.given_up
+        return walk.ended
+
+    def _shorten(self, walk: ChainWalk, open_: Bools) -> Iterator[Ints]:
+        """Compare weighted paths that exclude as short a beginning of the walk's chain as is found."""
+        low, high = walk.same, walk.stages
+        stages = high
+        while not walk.given_up:
+            if (yield from self._excluded(walk, open_, stages)):
+                high = stages
+            else:
+                low = stages + 1
+            if low >= high:
+                break
+            stages = (low + high) // 2
+
+    def _excluded(self, walk: ChainWalk, open_: Bools, stages: int) -> Generator[Ints, None, bool]:
+        """Compare the path that excludes the first stages of the walk's chain best; return whether it does."""
+        master = PathMaster(walk.paths)
+        low, paths = yield from self._raised(walk.onward(open_, stages), walk.limit, master, True)
+        for path in paths[-1:]:
+            walk.compare(path)
+        return low > walk.limit * (1 + ROUNDING)
 
     def _priced(self, open_: Bools, limit: float, refuting: bool = False) -> Generator[Ints, None, float]:
+        """Return a lower bound for pipelines of open stages, see :meth:`_raised`; keep what it has found."""
+        master = PathMaster(self.paths[-EFFORT.paths :])
+        self._add_known(open_, master)
+        low, paths = yield from self._raised(open_, limit, master, refuting)
+        self.paths, self.known = master.paths, self.known | master.chains
+        self.weighted += paths
+        return low
+
+    def _raised(
+        self, open_: Bools, limit: float, master: PathMaster, refuting: bool
+    ) -> Generator[Ints, None, tuple[float, list[Floats]]]:
         """Return a lower bound for pipelines of open stages; it is raised until it exceeds a limit.
 
-        If the limit is to be refuted, the bound is not raised where that cannot succeed.
+        With it come the weighted paths that have raised it, the best one last. If the limit is to be refuted,
+        the bound is not raised where that cannot succeed.
         """
-        master, low, high = PathMaster(self.paths[-EFFORT.paths :]), -np.inf, np.inf
-        used, lists = self._known_of(open_, master), self.arcs.lists(open_)
+        low, high, found, lists = -np.inf, np.inf, list[Floats](), self.arcs.lists(open_)
         for _ in range(EFFORT.prices):
-            found = master.solve() if used else None
-            first = np.mean(self.paths, axis=0) if self.best is None else self.best
-            path = first if found is None else found[0]
+            mixed = master.solve() if master.chains else None
+            path = self._first_path(master) if mixed is None else mixed[0]
             value, best = lists.least(path)
             if self.settings.expired:
                 break
             if value > low:
-                low, self.best = value, path
-                self.weighted.append(path)
+                low = value
+                found.append(path)
             if best is None or low > limit * (1 + ROUNDING):
                 break
-            if found is not None:
-                high = min(high, self._longest(found[1], master))
+            if mixed is not None:
+                high = min(high, self._longest(mixed[1], master))
                 if high - low <= EFFORT.close * limit or (refuting and high < limit):
                     break
-            times, key = self.arcs.stage_times(best), best.tobytes()
-            if key not in used:
-                used.add(key)
-                self.known[key] = best
-                master.add_times(times)
+            times = self.arcs.stage_times(best)
+            if best.tobytes() not in master.chains:
+                master.add_chain(best, times)
                 yield best
             self._longest(times, master)
-        return low
+        return low, found
 
-    def _known_of(self, open_: Bools, master: PathMaster) -> set[bytes]:
-        """Add the known pipelines of open stages to the master, and return their keys."""
-        used, numbers = set[bytes](), np.arange(len(open_))
-        for key, borders in list(self.known.items())[-EFFORT.known :]:
+    def _first_path(self, master: PathMaster) -> Floats:
+        """Return the weighted path to begin with, shape (stages, 3)."""
+        return self.weighted[-1] if self.weighted else np.asarray(np.mean(master.paths, axis=0))
+
+    def _add_known(self, open_: Bools, master: PathMaster) -> None:
+        """Add the known pipelines of open stages to the master."""
+        numbers = np.arange(len(open_))
+        for borders in list(self.known.values())[-EFFORT.known :]:
             if open_[numbers, borders[:-1], borders[1:]].all():
-                master.add_times(self.arcs.stage_times(borders))
-                used.add(key)
-        return used
+                master.add_chain(borders, self.arcs.stage_times(borders))
 
     def _longest(self, times: Floats, master: PathMaster) -> float:
-        """Return the length of the longest path at given times of passes, and add it to the known ones."""
+        """Return the length of the longest path at given times of passes, and add it to the master."""
         path = self._path(times)
-        self.paths.append(path)
         master.add_path(path)
         return float((path * times).sum())
 

@@ -22,7 +22,7 @@ from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
 from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, fill_rest
 from partitioner.methods.virtual_stages.model import VirtualModel
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Nets
 
 FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
@@ -213,15 +213,17 @@ class ChainWalkEffort:
         the time is looked at.
     excluded
         The steps that take as long as a chain that only a path of its own excludes.
-    weighted, paths
-        The weighted paths that a walk begins with, and the most paths that it compares.
+    weighted, kept, paths
+        The weighted paths and those of the walk before that a walk begins with, and the most paths that it
+        compares.
     """
 
     first: int = 300_000
     steps: int = 10_000_000
-    chunk: int = 2_000_000
+    chunk: int = 500_000
     excluded: int = 1000
     weighted: int = 12
+    kept: int = 16
     paths: int = 32
 
 
@@ -238,7 +240,7 @@ class ChainWalk:
         The stages that there may be.
     nets
         The nets that are not in the times of stages.
-    paths
+    first
         The paths to begin with, shape (stages, 3) each.
     limit
         The limit on the paths.
@@ -250,21 +252,22 @@ class ChainWalk:
 
     arcs: ArcLists
     nets: WalkNets
-    paths: Sequence[Floats]
+    first: Sequence[Floats]
     limit: float
     settings: Settings
     most_steps: int = EFFORT.steps
     steps: int = 0
+    same: int = 0
 
     def __post_init__(self) -> None:
         count, cuts = len(self.arcs.which), self.arcs.start.shape[1] - 1
         self.own = self.nets.rank[None, :] == np.arange(self.nets.rank.max() + 1)[:, None]
-        most = max(EFFORT.paths, len(self.paths))
+        most = max(EFFORT.paths, len(self.first))
         self.known = WalkPaths(
             np.empty((most, count, 3)),
             np.empty((most, count + 1, cuts)),
             np.empty((most, len(self.own), 3)),
-            np.arange(len(self.paths)),
+            np.arange(len(self.first)),
         )
         self.place = WalkPlace(
             np.zeros(1, dtype=np.int64),
@@ -274,7 +277,7 @@ class ChainWalk:
             np.full((count + 1, len(self.nets.made)), -1),
             np.zeros((count + 1, len(self.nets.made)), dtype=np.int64),
         )
-        for k, path in enumerate(self.paths):
+        for k, path in enumerate(self.first):
             self._enter(k, path)
 
     def _enter(self, k: int, path: Floats) -> None:
@@ -286,21 +289,47 @@ class ChainWalk:
             self.known.least[k, rank] = forward, backward, min(forward, backward)
 
     @property
+    def paths(self) -> list[Floats]:
+        """The paths that it compares, shape (stages, 3) each, those first that excluded most of late."""
+        return list(self.known.path[self.known.order])
+
+    @property
+    def stages(self) -> int:
+        """How many stages the chain has that it has come to."""
+        return max(0, int(self.place.depth[0]))
+
+    @property
+    def ended(self) -> bool:
+        """Whether there are no more chains."""
+        return bool(self.place.depth[0] < 0)
+
+    @property
     def given_up(self) -> bool:
         """Whether the walk has been cut short."""
-        return self.place.depth[0] >= 0 and (self.settings.expired or self.steps >= self.most_steps)
+        return not self.ended and (self.settings.expired or self.steps >= self.most_steps)
 
     def following(self) -> Ints | None:
-        """Return the cuts of the next chain, shape (stages + 1,); None if there is none, or at the end."""
-        place = self.place
-        while place.depth[0] >= 0 and not self.given_up:
-            args = self.arcs, self.known, self.nets, place, self.limit
-            self.steps += walk_chains(*args, min(EFFORT.chunk, self.most_steps - self.steps))
-            if place.depth[0] == len(self.arcs.which):
-                return place.cut.copy()
-        return None
+        """Return the cuts of the next chain, shape (stages + 1,); None if some steps do not lead to one."""
+        place, before, first = self.place, self.place.cut.copy(), self.stages
+        args = self.arcs, self.known, self.nets, place, self.limit
+        self.steps += walk_chains(*args, min(EFFORT.chunk, self.most_steps - self.steps))
+        stages = min(first, self.stages)
+        same = place.cut[: stages + 1] == before[: stages + 1]
+        self.same = stages if same.all() else int(np.argmin(same)) - 1
+        return place.cut.copy() if place.depth[0] == len(self.arcs.which) else None
 
-    def exclude(self, path: Floats) -> None:
+    def onward(self, open_: Bools, stages: int) -> Bools:
+        """Return the open stages of the chains that begin with some stages of that which it has come to.
+
+        Shape (stages, m, m), as `open_`.
+        """
+        found, cut = open_.copy(), self.place.cut
+        for stage in range(stages):
+            found[stage] = False
+            found[stage, cut[stage], cut[stage + 1]] = True
+        return found
+
+    def compare(self, path: Floats) -> None:
         """Compare another path, in place of the one that excludes least if there are many.
 
         Its length so far leaves out what the device's stages share.
@@ -313,7 +342,7 @@ class ChainWalk:
         self.known = known._replace(order=order)
         self.known.order[0] = k
         self._enter(k, path)
-        for stage in range(len(self.arcs.which)):
+        for stage in range(self.stages):
             times = self.arcs.times[self.arcs.which[stage], :, place.cut[stage], place.cut[stage + 1]]
             added = np.dot(path[stage], times)
             place.length[stage + 1, k] = place.length[stage, k] + added
