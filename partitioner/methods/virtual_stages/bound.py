@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
-from ortools.math_opt.python import mathopt
+from ortools.linear_solver import pywraplp
 
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import apart
-from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageArcs
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, StageArcs
 from partitioner.methods.virtual_stages.bound_walk import EFFORT as WALK
 from partitioner.methods.virtual_stages.bound_walk import ChainWalk, WalkNets
 from partitioner.methods.virtual_stages.kernel import path_ends
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 
 class PathMaster:
@@ -37,34 +38,34 @@ class PathMaster:
     """
 
     def __init__(self, paths: Sequence[Floats]) -> None:
+        self.model = pywraplp.Solver.CreateSolver("CLP")
+        self.value = self.model.NumVar(-np.inf, np.inf, "")
+        self.total = self.model.Constraint(1.0, 1.0)
+        self.model.Maximize(self.value)
         self.chains: dict[bytes, Ints] = {}
-        self.model = mathopt.Model()
-        self.value = self.model.add_variable(lb=-np.inf)
-        self.total = self.model.add_linear_constraint(lb=1.0, ub=1.0)
-        self.model.maximize(self.value)
         self.paths: list[Floats] = []
         self.times: list[Floats] = []
-        self.weights: list[mathopt.Variable] = []
-        self.rows: list[mathopt.LinearConstraint] = []
+        self.weights: list[pywraplp.Variable] = []
+        self.rows: list[pywraplp.Constraint] = []
         for path in paths:
             self.add_path(path)
 
     def add_path(self, path: Floats) -> None:
         """Add a path."""
-        weight = self.model.add_variable(lb=0.0)
-        self.total.set_coefficient(weight, 1.0)
-        for row, times in zip(self.rows, self.times, strict=True):
-            row.set_coefficient(weight, float((path * times).sum()))
+        weight = self.model.NumVar(0.0, np.inf, "")
+        self.total.SetCoefficient(weight, 1.0)
+        for row, length in zip(self.rows, _lengths(self.times, path), strict=True):
+            row.SetCoefficient(weight, length)
         self.paths.append(path)
         self.weights.append(weight)
 
     def add_chain(self, borders: Ints, times: Floats) -> None:
         """Add stages by their cuts, shape (stages + 1,), and the times of their passes, shape (stages, 3)."""
+        row = self.model.Constraint(0.0, np.inf)
+        row.SetCoefficient(self.value, -1.0)
+        for weight, length in zip(self.weights, _lengths(self.paths, times), strict=True):
+            row.SetCoefficient(weight, length)
         self.chains[borders.tobytes()] = borders
-        row = self.model.add_linear_constraint(lb=0.0)
-        row.set_coefficient(self.value, -1.0)
-        for weight, path in zip(self.weights, self.paths, strict=True):
-            row.set_coefficient(weight, float((path * times).sum()))
         self.times.append(times)
         self.rows.append(row)
 
@@ -84,10 +85,16 @@ class PathMaster:
         return path, np.tensordot(shares / shares.sum(), np.stack(self.times), 1)
 
     def _solved(self) -> tuple[Floats, Floats] | None:
-        result = mathopt.solve(self.model, mathopt.SolverType.GLOP)
-        if not result.has_primal_feasible_solution() or not result.has_dual_feasible_solution():
+        if self.model.Solve() != pywraplp.Solver.OPTIMAL:
             return None
-        return np.array(result.variable_values(self.weights)), np.array(result.dual_values(self.rows))
+        weights = np.array([weight.solution_value() for weight in self.weights])
+        return weights, np.array([row.dual_value() for row in self.rows])
+
+
+def _lengths(many: list[Floats], one: Floats) -> list[float]:
+    """Return the sum of the products of each of some arrays with one, all of shape (stages, 3)."""
+    found = np.stack(many).reshape(len(many), -1) @ one.ravel() if many else np.empty(0)
+    return cast(list[float], found.tolist())
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,8 @@ class PathBoundEffort:
     """
 
     narrow: float = 5e-4
+    below: float = 0.03
+    ahead: int = 8_000_000
     close: float = 1e-4
     prices: int = 120
     rounds: int = 6
@@ -164,8 +173,8 @@ class PathBound:
         For each device the kinds of which it may be.
     apart
         The numbers of the stages that do not wait for others.
-    open_
-        Shape (stages, m, m): which stages there may be, by their number and two cuts.
+    lists
+        The stages that there may be.
     nets
         The nets that are not in the times of stages.
     times_of
@@ -183,7 +192,7 @@ class PathBound:
     ranks: Ints
     dealing: Dealing
     apart: frozenset[int]
-    open_: Bools
+    lists: ArcLists
     nets: WalkNets
     times_of: Callable[[Ints], Floats]
     settings: Settings
@@ -222,7 +231,7 @@ class PathBound:
 
     def begin(self, limit: float) -> Iterator[Ints]:
         """Raise the bound to the best prices of paths, or to a limit; yield pipelines as :meth:`halve`."""
-        low = yield from self._priced(self.open_, limit)
+        low = yield from self._priced(self.lists, limit)
         self.bound = max(self.bound, min(low, limit))
 
     def halve(self) -> Iterator[Ints]:
@@ -235,7 +244,7 @@ class PathBound:
         array of int
             Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
-        limit = (self.bound + self.high) / 2 if self.tried else self.high * (1 - EFFORT.narrow)
+        limit = (self.bound + self.high) / 2 if self.tried else self.high * (1 - EFFORT.below)
         steps, first = (self.most_steps, False) if self.tried else (WALK.first, True)
         self.tried = True
         if (yield from self._refuted(limit, steps)):
@@ -245,28 +254,26 @@ class PathBound:
 
     def _refuted(self, limit: float, steps: int) -> Generator[Ints, None, bool]:
         """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
-        open_, most = self.open_, limit * (1 + ROUNDING)
+        lists, most = self.lists, limit * (1 + ROUNDING)
         for _ in range(EFFORT.rounds):
-            count = int(open_.sum())
-            for path in [*self.rows, *self.weighted[-1:]]:
-                if self.settings.expired:
-                    return False
-                open_ = open_ & (self.arcs.through(path, open_) <= most)
-            low = yield from self._priced(open_, limit, True)
+            low = yield from self._priced(lists, limit, True)
             if low > most:
                 return True
-            if open_.sum() > EFFORT.little * count:
+            count = len(lists.items)
+            for path in [*self.rows, *self.weighted[-1:]]:
+                lists = lists.up_to(path, most)
+            if len(lists.items) > EFFORT.little * count or self.settings.expired:
                 break
-        return (yield from self._walked(open_, most, steps))
+        return (yield from self._walked(lists, most, steps))
 
-    def _walked(self, open_: Bools, most: float, steps: int) -> Generator[Ints, None, bool]:
+    def _walked(self, lists: ArcLists, most: float, steps: int) -> Generator[Ints, None, bool]:
         """Return whether a walk over the chains of open stages finds none up to `most`; yield good ones."""
         paths = [*self.rows, *self.weighted[-WALK.weighted :], *self.kept]
-        walk = ChainWalk(self.arcs.lists(open_), self.nets, paths, most, self.settings, steps)
+        walk = ChainWalk(lists, self.nets, paths, most, self.settings, steps)
         while not (walk.ended or walk.given_up):
             borders = walk.following()
             if borders is None:
-                yield from self._shorten(walk, open_)
+                yield from self._shorten(walk)
                 continue
             times = self.times_of(borders)
             path = self._path(times)
@@ -282,12 +289,12 @@ class PathBound:
         self.given_up |= walk.given_up
         return walk.ended
 
-    def _shorten(self, walk: ChainWalk, open_: Bools) -> Iterator[Ints]:
+    def _shorten(self, walk: ChainWalk) -> Iterator[Ints]:
         """Compare weighted paths that exclude as short a beginning of the walk's chain as is found."""
         low, high = walk.same, walk.stages
         stages = high
         while not walk.given_up:
-            if (yield from self._excluded(walk, open_, stages)):
+            if (yield from self._excluded(walk, stages)):
                 high = stages
             else:
                 low = stages + 1
@@ -295,32 +302,33 @@ class PathBound:
                 break
             stages = (low + high) // 2
 
-    def _excluded(self, walk: ChainWalk, open_: Bools, stages: int) -> Generator[Ints, None, bool]:
-        """Compare the path that excludes the first stages of the walk's chain best; return whether it does."""
+    def _excluded(self, walk: ChainWalk, stages: int) -> Generator[Ints, None, bool]:
+        """Compare the path that excludes the first stages of the walk's chain best; return if it does."""
         master = PathMaster(walk.paths)
-        low, paths = yield from self._raised(walk.onward(open_, stages), walk.limit, master, True)
+        low, paths = yield from self._raised(walk.beginning(stages), walk.limit, master, True)
+        walk.steps += WALK.priced
         for path in paths[-1:]:
             walk.compare(path)
         return low > walk.limit * (1 + ROUNDING)
 
-    def _priced(self, open_: Bools, limit: float, refuting: bool = False) -> Generator[Ints, None, float]:
+    def _priced(self, lists: ArcLists, limit: float, refuting: bool = False) -> Generator[Ints, None, float]:
         """Return a lower bound for pipelines of open stages, see :meth:`_raised`; keep what it has found."""
         master = PathMaster(self.paths[-EFFORT.paths :])
-        self._add_known(open_, master)
-        low, paths = yield from self._raised(open_, limit, master, refuting)
+        self._add_known(lists, master)
+        low, paths = yield from self._raised(lists, limit, master, refuting)
         self.paths, self.known = master.paths, self.known | master.chains
         self.weighted += paths
         return low
 
     def _raised(
-        self, open_: Bools, limit: float, master: PathMaster, refuting: bool
+        self, lists: ArcLists, limit: float, master: PathMaster, refuting: bool
     ) -> Generator[Ints, None, tuple[float, list[Floats]]]:
         """Return a lower bound for pipelines of open stages; it is raised until it exceeds a limit.
 
         With it come the weighted paths that have raised it, the best one last. If the limit is to be refuted,
         the bound is not raised where that cannot succeed.
         """
-        low, high, found, lists = -np.inf, np.inf, list[Floats](), self.arcs.lists(open_)
+        low, high, found = -np.inf, np.inf, list[Floats]()
         for _ in range(EFFORT.prices):
             mixed = master.solve() if master.chains else None
             path = self._first_path(master) if mixed is None else mixed[0]
@@ -347,12 +355,11 @@ class PathBound:
         """Return the weighted path to begin with, shape (stages, 3)."""
         return self.weighted[-1] if self.weighted else np.asarray(np.mean(master.paths, axis=0))
 
-    def _add_known(self, open_: Bools, master: PathMaster) -> None:
+    def _add_known(self, lists: ArcLists, master: PathMaster) -> None:
         """Add the known pipelines of open stages to the master."""
-        numbers = np.arange(len(open_))
-        for borders in list(self.known.values())[-EFFORT.known :]:
-            if open_[numbers, borders[:-1], borders[1:]].all():
-                master.add_chain(borders, self.arcs.stage_times(borders))
+        known = list(self.known.values())[-EFFORT.known :]
+        for i in np.flatnonzero(lists.hold(np.stack(known))) if known else ():
+            master.add_chain(known[i], self.arcs.stage_times(known[i]))
 
     def _longest(self, times: Floats, master: PathMaster) -> float:
         """Return the length of the longest path at given times of passes, and add it to the master."""

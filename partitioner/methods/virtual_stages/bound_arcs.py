@@ -40,7 +40,7 @@ class ArcLists(NamedTuple):
     def rest(self, path: Floats) -> Floats:
         """Return the least that the stages from each one on add to a weighted path, shape (stages + 1, m)."""
         found = np.empty((len(self.which) + 1, self.start.shape[1] - 1))
-        fill_rest(self, path, found)
+        fill_least(self, path, found, np.empty(0))
         return found
 
     def least(self, path: Floats) -> tuple[float, Ints | None]:
@@ -55,10 +55,40 @@ class ArcLists(NamedTuple):
             borders.append(int(cuts[np.argmin(cost + rest[stage + 1, cuts])]))
         return float(rest[0, 0]), np.array(borders)
 
+    def up_to(self, path: Floats, most: float) -> ArcLists:
+        """Return the stages with which a weighted path may have at most some length."""
+        rest, found = np.empty((len(self.which) + 1, self.start.shape[1] - 1)), np.empty(len(self.items))
+        fill_least(self, path, rest, found)
+        return self._where(found <= most)
+
+    def beginning(self, borders: Ints) -> ArcLists:
+        """Return the stages of the chains whose first cuts are given."""
+        keep = np.ones(len(self.items), dtype=bool)
+        for stage, (first, last) in enumerate(pairwise(borders.tolist())):
+            keep[self.start[stage, 0] : self.start[stage, -1]] = False
+            start, end = self.start[stage, first : first + 2]
+            keep[start:end] = self.items[start:end] == last
+        return self._where(keep)
+
+    def hold(self, chains: Ints) -> Bools:
+        """Return whether all stages of some chains are open, by their cuts, shape (..., stages + 1)."""
+        stages, count = len(self.which), self.start.shape[1] - 1
+        rows = np.repeat(np.arange(stages * count), np.diff(self.start).ravel())
+        open_ = np.append(rows * count + self.items, -1)
+        asked = (np.arange(stages) * count + chains[..., :-1]) * count + chains[..., 1:]
+        return np.asarray((open_[np.searchsorted(open_[:-1], asked)] == asked).all(axis=-1))
+
+    def _where(self, keep: Bools) -> ArcLists:
+        """Return the stages of which `keep`, shape of `items`, is true."""
+        before = np.append(0, np.cumsum(keep))
+        return self._replace(start=before[self.start], items=self.items[keep])
+
 
 @njit(cache=True, nogil=True)
-def fill_rest(arcs: ArcLists, path: Floats, rest: Floats) -> None:
-    """Write :meth:`ArcLists.rest`."""
+def fill_least(arcs: ArcLists, path: Floats, rest: Floats, through: Floats) -> None:
+    """Write :meth:`ArcLists.rest`, and the least length with each stage, unless `through` is empty."""
+    before = np.full(rest.shape, np.inf)
+    before[0, 0] = 0.0
     rest[:] = np.inf
     rest[-1, -1] = 0.0
     for stage in range(len(path) - 1, -1, -1):
@@ -68,6 +98,14 @@ def fill_rest(arcs: ArcLists, path: Floats, rest: Floats) -> None:
                 c = arcs.items[i]
                 cost = prices[0] * times[0, a, c] + prices[1] * times[1, a, c] + prices[2] * times[2, a, c]
                 rest[stage, a] = min(rest[stage, a], cost + rest[stage + 1, c])
+    for stage in range(len(path) if len(through) else 0):
+        times, prices = arcs.times[arcs.which[stage]], path[stage]
+        for a in range(rest.shape[1]):
+            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
+                c = arcs.items[i]
+                cost = prices[0] * times[0, a, c] + prices[1] * times[1, a, c] + prices[2] * times[2, a, c]
+                before[stage + 1, c] = min(before[stage + 1, c], before[stage, a] + cost)
+                through[i] = before[stage, a] + cost + rest[stage + 1, c]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +131,8 @@ class StageArcs:
         pairs = enumerate(pairwise(borders.tolist()))
         return np.stack([self.of(stage)[:, first, last] for stage, (first, last) in pairs])
 
-    def costs(self, path: Floats, open_: Bools) -> list[Floats]:
-        """Return what every stage adds to a weighted path, shape (m, m) for each; infinity if it is closed.
-
-        `path` has shape (stages, 3), `open_` shape (stages, m, m).
-        """
-        found = []
-        for stage, prices in enumerate(path):
-            times = self.of(stage)
-            cost = sum((price * part for price, part in zip(prices, times, strict=True) if price), 0.0)
-            found.append(np.where(open_[stage], cost, np.inf))
-        return found
-
-    def lists(self, open_: Bools) -> ArcLists:
-        """Return the stages that are open, shape (stages, m, m)."""
+    def lists(self, open_: Sequence[Bools]) -> ArcLists:
+        """Return the stages that are open, shape (m, m) for each number."""
         starts, items, count = [], list[Ints](), 0
         for each in open_:
             starts.append(count + np.append(0, np.cumsum(each.sum(axis=1))))
@@ -121,32 +147,6 @@ class StageArcs:
         place = {key: i for i, key in enumerate(different)}
         which = np.array([place[id(each)] for each in self.times])
         return np.stack(list(different.values())), which
-
-    def through(self, path: Floats, open_: Bools) -> Floats:
-        """Return the least length of a weighted path with every stage, shape (stages, m, m)."""
-        costs = self.costs(path, open_)
-        rest, to = self.rest(costs), self.before(costs)
-        return np.stack([to[s][:, None] + cost + rest[s + 1][None, :] for s, cost in enumerate(costs)])
-
-    def before(self, costs: list[Floats]) -> list[Floats]:
-        """Return the least cost of all stages before each one, and of all, by the cut at which they end."""
-        found = [_unit(len(costs[0]), 0)]
-        for cost in costs:
-            found.append((found[-1][:, None] + cost).min(axis=0))
-        return found
-
-    def rest(self, costs: list[Floats]) -> list[Floats]:
-        """Return the least cost of all stages from each one on, and of none, by the cut where they begin."""
-        found = [_unit(len(costs[0]), -1)]
-        for cost in reversed(costs):
-            found.append((cost + found[-1][None, :]).min(axis=1))
-        return found[::-1]
-
-
-def _unit(count: int, place: int) -> Floats:
-    found = np.full(count, np.inf)
-    found[place] = 0.0
-    return found
 
 
 @dataclass(eq=False)

@@ -20,11 +20,12 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, fill_rest
+from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, fill_least
 from partitioner.methods.virtual_stages.model import VirtualModel
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Nets
 
+NOTHING: Floats = np.empty(0)
 FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
 
 
@@ -211,17 +212,19 @@ class ChainWalkEffort:
     first, steps, chunk
         The most steps of the first walk and, at the beginning, of further ones, and the steps after which
         the time is looked at.
-    excluded
-        The steps that take as long as a chain that only a path of its own excludes.
+    excluded, priced
+        The steps that take as long as a chain that only a path of its own excludes, and as the weights for
+        the beginning of a chain.
     weighted, kept, paths
         The weighted paths and those of the walk before that a walk begins with, and the most paths that it
         compares.
     """
 
-    first: int = 300_000
+    first: int = 2_000_000
     steps: int = 10_000_000
     chunk: int = 500_000
     excluded: int = 1000
+    priced: int = 150_000
     weighted: int = 12
     kept: int = 16
     paths: int = 32
@@ -283,7 +286,7 @@ class ChainWalk:
     def _enter(self, k: int, path: Floats) -> None:
         """Write a path at place `k`."""
         self.known.path[k] = path
-        fill_rest(self.arcs, path, self.known.rest[k])
+        fill_least(self.arcs, path, self.known.rest[k], NOTHING)
         for rank, own in enumerate(self.own):
             forward, backward = path[own, :2].min(axis=0)
             self.known.least[k, rank] = forward, backward, min(forward, backward)
@@ -318,16 +321,9 @@ class ChainWalk:
         self.same = stages if same.all() else int(np.argmin(same)) - 1
         return place.cut.copy() if place.depth[0] == len(self.arcs.which) else None
 
-    def onward(self, open_: Bools, stages: int) -> Bools:
-        """Return the open stages of the chains that begin with some stages of that which it has come to.
-
-        Shape (stages, m, m), as `open_`.
-        """
-        found, cut = open_.copy(), self.place.cut
-        for stage in range(stages):
-            found[stage] = False
-            found[stage, cut[stage], cut[stage + 1]] = True
-        return found
+    def beginning(self, stages: int) -> ArcLists:
+        """Return the stages of the chains that begin with some stages of that which it has come to."""
+        return self.arcs.beginning(self.place.cut[: stages + 1])
 
     def compare(self, path: Floats) -> None:
         """Compare another path, in place of the one that excludes least if there are many.

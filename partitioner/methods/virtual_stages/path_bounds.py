@@ -103,7 +103,7 @@ class PathFamily:
         ]
         arcs, decided = self.times.arcs(dealing), all(len(kinds) == 1 for kinds in dealing)
         times_of = partial(self.times.of_chain, dealing) if decided else arcs.stage_times
-        given = arcs, model.ranks, dealing, apart, np.stack(open_), self.nets(dealing), times_of
+        given = arcs, model.ranks, dealing, apart, arcs.lists(open_), self.nets(dealing), times_of
         return PathBound(graph, *given, self.settings, bound, value)
 
 
@@ -169,15 +169,17 @@ class PathBounds:
 
     def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[DealtStages, None, float]:
         """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
-        limit, searches, least = value, list[Search](), value
+        searches, least = list[Search](), value
         for devices, bound in known.items():
             before, family = len(searches), self._family(devices)
             for search in () if family is None else family.searches(bound, value):
                 assert family is not None
                 if self.settings.expired:
                     return min(known.values())
-                yield from _dealt(search, search.begin(limit))
-                limit = min(limit, search.bound)
+                if before == len(searches):
+                    yield from self._ahead(search, value)
+                    if search.decided:
+                        value = min(value, search.found)
                 searches.append((family, search))
             if before == len(searches):
                 least = min(least, bound)
@@ -201,6 +203,13 @@ class PathBounds:
             yield from _dealt(search, search.halve())
             value = min(value, search.found if search.decided else value)
         return min([least, *(search.bound for _, search in searches)])
+
+    def _ahead(self, search: PathBound, value: float) -> Iterator[DealtStages]:
+        """Narrow a search before all others as far as short walks do; yield pipelines on the way."""
+        yield from _dealt(search, search.begin(value))
+        far = EFFORT.below * value
+        while search.high - search.bound > far and search.walked < EFFORT.ahead and not self.settings.expired:
+            yield from _dealt(search, search.halve())
 
     def _family(self, devices: int) -> PathFamily | None:
         """Return the searches for a number of devices; None if nothing is known of them."""
