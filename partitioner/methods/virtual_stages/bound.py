@@ -231,7 +231,7 @@ class PathBound:
 
     def begin(self, limit: float) -> Iterator[Ints]:
         """Raise the bound to the best prices of paths, or to a limit; yield pipelines as :meth:`halve`."""
-        low = yield from self._priced(self.lists, limit)
+        low = yield from self._priced(self.lists, limit, True)
         self.bound = max(self.bound, min(low, limit))
 
     def halve(self) -> Iterator[Ints]:

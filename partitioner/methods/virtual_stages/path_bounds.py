@@ -176,10 +176,12 @@ class PathBounds:
                 assert family is not None
                 if self.settings.expired:
                     return min(known.values())
-                if before == len(searches):
-                    yield from self._ahead(search, value)
-                    if search.decided:
-                        value = min(value, search.found)
+                ahead = before == len(searches)
+                low = value if ahead else value * (1 - EFFORT.below)
+                yield from _dealt(search, search.begin(low))
+                if ahead and search.decided:
+                    yield from self._ahead(search)
+                    value = min(value, search.found)
                 searches.append((family, search))
             if before == len(searches):
                 least = min(least, bound)
@@ -204,10 +206,9 @@ class PathBounds:
             value = min(value, search.found if search.decided else value)
         return min([least, *(search.bound for _, search in searches)])
 
-    def _ahead(self, search: PathBound, value: float) -> Iterator[DealtStages]:
+    def _ahead(self, search: PathBound) -> Iterator[DealtStages]:
         """Narrow a search before all others as far as short walks do; yield pipelines on the way."""
-        yield from _dealt(search, search.begin(value))
-        far = EFFORT.below * value
+        far = EFFORT.below * search.high
         while search.high - search.bound > far and search.walked < EFFORT.ahead and not self.settings.expired:
             yield from _dealt(search, search.halve())
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,7 @@ class StageRuns:
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
-LINE, LOADS, PATHS = 0.2, 0.2, 0.6  # parts of the remaining time for steps of the search
+LINE, LOADS, MOVES, PATHS = 0.2, 0.1, 0.1, 0.7  # parts of the remaining time for steps of the search
 USUAL = "1f1b"  # the schedule with one stage on a device whose pipelines are searched without cuts
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
 Start = tuple[float, StageBorders]
@@ -259,6 +260,8 @@ class VirtualRanking(Ranking):
         for count in lines:
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
+        if not self.is_proven(bound, self.settings.gap):
+            self._move_borders(runs, starts, MOVES)
         bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
         if not self.is_proven(bound, self.settings.gap):
             for count in lines:
@@ -408,11 +411,16 @@ class VirtualRanking(Ranking):
             )
         return timeline.makespan
 
-    def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
-        """Simulate stages whose borders no move improves, from the best starts and at random."""
-        rng = np.random.default_rng(self.asked.options["seed"])
-        search = BorderDescent(runs.estimates, runs.obeys, lambda: self.expired, rng)
+    def _move_borders(self, runs: StageRuns, starts: list[Start], share: float = 1.0) -> None:
+        """Simulate stages whose borders no move improves, from the best starts and at random.
+
+        There are no moves at random if these are a part of the search alone.
+        """
+        rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings
+        if share < 1:
+            settings = settings.within(settings.clock.left * share)
+        search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
         first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
-        for borders in search.local_optima(first):
+        for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
             self._offer(runs, borders, starts)
         self.statistics["moves"] += search.moves
