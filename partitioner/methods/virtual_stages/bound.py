@@ -17,8 +17,9 @@ from ortools.linear_solver import pywraplp
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, StageArcs
+from partitioner.methods.virtual_stages.bound_nets import JointNets, with_sure_transfers
 from partitioner.methods.virtual_stages.bound_walk import EFFORT as WALK
-from partitioner.methods.virtual_stages.bound_walk import ChainWalk, WalkNets
+from partitioner.methods.virtual_stages.bound_walk import ChainWalk
 from partitioner.methods.virtual_stages.kernel import path_ends
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.problem.arrays import Floats, Ints
@@ -193,7 +194,7 @@ class PathBound:
     dealing: Dealing
     apart: frozenset[int]
     lists: ArcLists
-    nets: WalkNets
+    nets: JointNets
     times_of: Callable[[Ints], Floats]
     settings: Settings
     bound: float
@@ -210,6 +211,7 @@ class PathBound:
 
     def __post_init__(self) -> None:
         self.rows = self._along_devices()
+        self.lists = with_sure_transfers(self.lists, self.nets)
         self.paths += self.rows
 
     @property
@@ -262,6 +264,7 @@ class PathBound:
             count = len(lists.items)
             for path in [*self.rows, *self.weighted[-1:]]:
                 lists = lists.up_to(path, most)
+            lists = with_sure_transfers(lists, self.nets)
             if len(lists.items) > EFFORT.little * count or self.settings.expired:
                 break
         return (yield from self._walked(lists, most, steps))
@@ -291,21 +294,23 @@ class PathBound:
 
     def _shorten(self, walk: ChainWalk) -> Iterator[Ints]:
         """Compare weighted paths that exclude as short a beginning of the walk's chain as is found."""
-        low, high = walk.same, walk.stages
+        low, high, excluded = walk.same, walk.stages, 0
         stages = high
         while not walk.given_up:
             if (yield from self._excluded(walk, stages)):
-                high = stages
+                high, excluded = stages, stages
             else:
                 low = stages + 1
             if low >= high:
                 break
             stages = (low + high) // 2
+        if excluded:
+            walk.skip(excluded)
 
     def _excluded(self, walk: ChainWalk, stages: int) -> Generator[Ints, None, bool]:
         """Compare the path that excludes the first stages of the walk's chain best; return if it does."""
-        master = PathMaster(walk.paths)
-        low, paths = yield from self._raised(walk.beginning(stages), walk.limit, master, True)
+        master, lists = PathMaster(walk.paths), with_sure_transfers(walk.beginning(stages), self.nets)
+        low, paths = yield from self._raised(lists, walk.limit, master, True)
         walk.steps += WALK.priced
         for path in paths[-1:]:
             walk.compare(path)
@@ -344,7 +349,7 @@ class PathBound:
                 high = min(high, self._longest(mixed[1], master))
                 if high - low <= EFFORT.close * limit or (refuting and high < limit):
                     break
-            times = self.arcs.stage_times(best)
+            times = lists.surely[lists.places(best)]
             if best.tobytes() not in master.chains:
                 master.add_chain(best, times)
                 yield best
@@ -358,8 +363,9 @@ class PathBound:
     def _add_known(self, lists: ArcLists, master: PathMaster) -> None:
         """Add the known pipelines of open stages to the master."""
         known = list(self.known.values())[-EFFORT.known :]
-        for i in np.flatnonzero(lists.hold(np.stack(known))) if known else ():
-            master.add_chain(known[i], self.arcs.stage_times(known[i]))
+        places = lists.places(np.stack(known)) if known else np.empty((0, 1))
+        for i in np.flatnonzero((places >= 0).all(axis=1)):
+            master.add_chain(known[i], lists.surely[places[i]])
 
     def _longest(self, times: Floats, master: PathMaster) -> float:
         """Return the length of the longest path at given times of passes, and add it to the master."""

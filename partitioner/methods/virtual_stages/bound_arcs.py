@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from partitioner.methods.virtual_stages.cut_costs import CutCosts
 from partitioner.methods.virtual_stages.kernel import cut_transfers, stage_nets, stage_transfers
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.problem import Nets
 
 SEQUENTIAL = "sequential"
 Kinds = tuple[int, ...]  # positions of costs
@@ -28,18 +28,30 @@ class ArcLists(NamedTuple):
     ----------
     start, items
         Shape (stages, m + 1) and flat: the cuts to which a stage from each cut leads, as rows.
-    times, which
-        Shapes (different, 3, m, m) and (stages,): the times of passes, and those of each stage.
+    times
+        Shape (items, 3): the times of the passes of each of them.
+    surely
+        The same with the transfers of shared nets that each surely pays.
     """
 
     start: Ints
     items: Ints
     times: Floats
-    which: Ints
+    surely: Floats
+
+    @property
+    def stages(self) -> int:
+        """How many stages a chain has."""
+        return len(self.start)
+
+    @property
+    def cuts(self) -> int:
+        """How many cuts there are."""
+        return int(self.start.shape[1]) - 1
 
     def rest(self, path: Floats) -> Floats:
         """Return the least that the stages from each one on add to a weighted path, shape (stages + 1, m)."""
-        found = np.empty((len(self.which) + 1, self.start.shape[1] - 1))
+        found = np.empty((self.stages + 1, self.cuts))
         fill_least(self, path, found, np.empty(0))
         return found
 
@@ -51,13 +63,12 @@ class ArcLists(NamedTuple):
         for stage, prices in enumerate(path):
             start, end = self.start[stage, borders[-1] : borders[-1] + 2]
             cuts = self.items[start:end]
-            cost = np.dot(prices, self.times[self.which[stage]][:, borders[-1], cuts])
-            borders.append(int(cuts[np.argmin(cost + rest[stage + 1, cuts])]))
+            borders.append(int(cuts[np.argmin(self.surely[start:end] @ prices + rest[stage + 1, cuts])]))
         return float(rest[0, 0]), np.array(borders)
 
     def up_to(self, path: Floats, most: float) -> ArcLists:
         """Return the stages with which a weighted path may have at most some length."""
-        rest, found = np.empty((len(self.which) + 1, self.start.shape[1] - 1)), np.empty(len(self.items))
+        rest, found = np.empty((self.stages + 1, self.cuts)), np.empty(len(self.items))
         fill_least(self, path, rest, found)
         return self._where(found <= most)
 
@@ -70,18 +81,21 @@ class ArcLists(NamedTuple):
             keep[start:end] = self.items[start:end] == last
         return self._where(keep)
 
-    def hold(self, chains: Ints) -> Bools:
-        """Return whether all stages of some chains are open, by their cuts, shape (..., stages + 1)."""
-        stages, count = len(self.which), self.start.shape[1] - 1
-        rows = np.repeat(np.arange(stages * count), np.diff(self.start).ravel())
-        open_ = np.append(rows * count + self.items, -1)
-        asked = (np.arange(stages) * count + chains[..., :-1]) * count + chains[..., 1:]
-        return np.asarray((open_[np.searchsorted(open_[:-1], asked)] == asked).all(axis=-1))
+    def places(self, chains: Ints) -> Ints:
+        """Return the places in `items` of the stages of chains, by their cuts, shape (..., stages + 1).
+
+        Shape (..., stages); -1 for stages that are not open.
+        """
+        rows = np.repeat(np.arange(self.stages * self.cuts), np.diff(self.start).ravel())
+        open_ = np.append(rows * self.cuts + self.items, -1)
+        asked = (np.arange(self.stages) * self.cuts + chains[..., :-1]) * self.cuts + chains[..., 1:]
+        found = np.searchsorted(open_[:-1], asked)
+        return np.where(open_[found] == asked, found, -1)
 
     def _where(self, keep: Bools) -> ArcLists:
         """Return the stages of which `keep`, shape of `items`, is true."""
         before = np.append(0, np.cumsum(keep))
-        return self._replace(start=before[self.start], items=self.items[keep])
+        return ArcLists(before[self.start], self.items[keep], self.times[keep], self.surely[keep])
 
 
 @njit(cache=True, nogil=True)
@@ -92,18 +106,18 @@ def fill_least(arcs: ArcLists, path: Floats, rest: Floats, through: Floats) -> N
     rest[:] = np.inf
     rest[-1, -1] = 0.0
     for stage in range(len(path) - 1, -1, -1):
-        times, prices = arcs.times[arcs.which[stage]], path[stage]
+        prices = path[stage]
         for a in range(rest.shape[1]):
             for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
-                c = arcs.items[i]
-                cost = prices[0] * times[0, a, c] + prices[1] * times[1, a, c] + prices[2] * times[2, a, c]
-                rest[stage, a] = min(rest[stage, a], cost + rest[stage + 1, c])
+                times, following = arcs.surely[i], rest[stage + 1, arcs.items[i]]
+                cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
+                rest[stage, a] = min(rest[stage, a], cost + following)
     for stage in range(len(path) if len(through) else 0):
-        times, prices = arcs.times[arcs.which[stage]], path[stage]
+        prices = path[stage]
         for a in range(rest.shape[1]):
             for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
-                c = arcs.items[i]
-                cost = prices[0] * times[0, a, c] + prices[1] * times[1, a, c] + prices[2] * times[2, a, c]
+                c, times = arcs.items[i], arcs.surely[i]
+                cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
                 before[stage + 1, c] = min(before[stage + 1, c], before[stage, a] + cost)
                 through[i] = before[stage, a] + cost + rest[stage + 1, c]
 
@@ -133,20 +147,15 @@ class StageArcs:
 
     def lists(self, open_: Sequence[Bools]) -> ArcLists:
         """Return the stages that are open, shape (m, m) for each number."""
-        starts, items, count = [], list[Ints](), 0
-        for each in open_:
+        starts, items, times, count = [], list[Ints](), list[Floats](), 0
+        for stage, each in enumerate(open_):
             starts.append(count + np.append(0, np.cumsum(each.sum(axis=1))))
-            items.append(np.nonzero(each)[1])
+            first, last = np.nonzero(each)
+            items.append(last)
+            times.append(self.of(stage)[:, first, last].T)
             count = int(starts[-1][-1])
-        return ArcLists(np.stack(starts), np.concatenate(items), *self._different)
-
-    @cached_property
-    def _different(self) -> tuple[Floats, Ints]:
-        """The times that differ, shape (different, 3, m, m), and which of them each stage has."""
-        different = {id(each): each for each in self.times}
-        place = {key: i for i, key in enumerate(different)}
-        which = np.array([place[id(each)] for each in self.times])
-        return np.stack(list(different.values())), which
+        found = np.concatenate(times)
+        return ArcLists(np.stack(starts), np.concatenate(items), found, found)
 
 
 @dataclass(eq=False)
@@ -217,11 +226,19 @@ class StageTimes:
 def _transfers(costs: CutCosts, which: Bools) -> Floats:
     """Return the transfers of some nets in both passes of the stages between two cuts, shape (2, m, m)."""
     nets, member = costs.problem.nets, costs.cuts.member
-    owner = nets.pins.owners()
-    reads = (nets.read == 0) & (nets.pins.items != nets.source[owner])
-    readers = np.zeros((costs.problem.n, len(nets.cost)))
-    readers[nets.pins.items[reads], owner[reads]] = 1.0
-    early = np.ascontiguousarray((member @ readers[:, which]).astype(np.int64))
+    early = np.ascontiguousarray(early_pins(nets, member)[:, which])
     found = np.zeros((2, len(member), len(member)))
     cut_transfers(costs.cuts.nested, costs.nets(which), early, nets.made[which], found)
     return found
+
+
+def early_pins(nets: Nets, member: Bools) -> Ints:
+    """Return how many pins that read a net in a forward pass are before each cut, shape (m, nets).
+
+    `member` has shape (m, n).
+    """
+    owner = nets.pins.owners()
+    reads = (nets.read == 0) & (nets.pins.items != nets.source[owner])
+    readers = np.zeros((member.shape[1], len(nets.cost)))
+    readers[nets.pins.items[reads], owner[reads]] = 1.0
+    return np.asarray((member @ readers).astype(np.int64))

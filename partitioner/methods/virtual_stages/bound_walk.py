@@ -20,13 +20,11 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, fill_least
-from partitioner.methods.virtual_stages.model import VirtualModel
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists, fill_least
+from partitioner.methods.virtual_stages.bound_nets import FORWARD, JointNets
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Nets
 
 NOTHING: Floats = np.empty(0)
-FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
 
 
 class WalkPaths(NamedTuple):
@@ -49,50 +47,6 @@ class WalkPaths(NamedTuple):
     rest: Floats
     least: Floats
     order: Ints
-
-
-class WalkNets(NamedTuple):
-    """The nets that are not in the times of stages.
-
-    Parameters
-    ----------
-    held, sent
-        Shape (m, nets): how many pins of a net are before each cut, and whether its source is.
-    cost
-        Shape (devices, nets): what a transfer takes on a device; 0 if it is in the times of its stages.
-    made, read
-        Shape (nets,): in which pass it is made, and read.
-    rank
-        Shape (stages,): the device of every stage.
-    """
-
-    held: Ints
-    sent: Ints
-    cost: Floats
-    made: Ints
-    read: Ints
-    rank: Ints
-
-
-def joint_nets(model: VirtualModel, dealing: Dealing) -> WalkNets:
-    """Return the nets that are not in the times of stages; none if they cost no time."""
-    problem, devices = model.problem, range(model.devices)
-    last = model.schedule.vee & (np.arange(model.devices) == model.devices - 1)
-    which = (model.shared | last[:, None]) & (problem.communication == SEQUENTIAL)
-    factor = [min(problem.transfer_factor[model.costs[place].kind] for place in dealing[d]) for d in devices]
-    joint = which.any(axis=0)
-    nets = model.costs[0].nets(joint)
-    read = [_read_in(problem.nets, e) for e in np.flatnonzero(joint).tolist()]
-    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None]
-    made, reading = problem.nets.made[joint], np.array(read, dtype=np.int64)
-    return WalkNets(nets.held, nets.sent, cost[:, joint], made, reading, model.ranks)
-
-
-def _read_in(nets: Nets, e: int) -> int:
-    """Return in which passes a net is read on other devices than that of its source."""
-    row = slice(nets.pins.start[e], nets.pins.start[e + 1])
-    passes = nets.read[row][nets.pins.items[row] != nets.source[e]]
-    return int(passes[0]) if len(passes) and (passes == passes[0]).all() else EITHER
 
 
 class WalkPlace(NamedTuple):
@@ -120,7 +74,7 @@ class WalkPlace(NamedTuple):
 
 
 @njit(cache=True, inner=True)
-def charge(paths: WalkPaths, nets: WalkNets, place: WalkPlace, c: int) -> bool:
+def charge(paths: WalkPaths, nets: JointNets, place: WalkPlace, c: int) -> bool:
     """Add the transfers that a stage from the last cut to cut `c` decides; return whether there are any."""
     depth, rank = place.depth[0], nets.rank
     a, d, here = place.cut[depth], rank[depth], 1 << rank[depth]
@@ -156,10 +110,10 @@ def charge(paths: WalkPaths, nets: WalkNets, place: WalkPlace, c: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def walk_chains(
-    arcs: ArcLists, paths: WalkPaths, nets: WalkNets, place: WalkPlace, limit: float, budget: int
+    arcs: ArcLists, paths: WalkPaths, nets: JointNets, place: WalkPlace, limit: float, budget: int
 ) -> int:
     """Go on to the next chain that no path excludes, for at most some steps; return the number of steps."""
-    count, order, steps = len(arcs.which), paths.order, 0
+    count, order, steps = len(arcs.start), paths.order, 0
     cut, following, length = place.cut, place.following, place.length
     depth = place.depth[0] - (place.depth[0] == count)
     while depth >= 0 and steps < budget:
@@ -167,11 +121,10 @@ def walk_chains(
         if following[depth] == arcs.start[depth, a + 1]:
             depth -= 1
             continue
-        c = arcs.items[following[depth]]
+        c, times = arcs.items[following[depth]], arcs.times[following[depth]]
         following[depth] += 1
         steps += 1
-        times, excluded = arcs.times[arcs.which[depth]], False
-        first, second, third = times[0, a, c], times[1, a, c], times[2, a, c]
+        first, second, third, excluded = times[0], times[1], times[2], False
         for i in range(len(order)):
             k = order[i]
             price = paths.path[k, depth]
@@ -254,7 +207,7 @@ class ChainWalk:
     """
 
     arcs: ArcLists
-    nets: WalkNets
+    nets: JointNets
     first: Sequence[Floats]
     limit: float
     settings: Settings
@@ -263,7 +216,7 @@ class ChainWalk:
     same: int = 0
 
     def __post_init__(self) -> None:
-        count, cuts = len(self.arcs.which), self.arcs.start.shape[1] - 1
+        count, cuts = self.arcs.stages, self.arcs.cuts
         self.own = self.nets.rank[None, :] == np.arange(self.nets.rank.max() + 1)[:, None]
         most = max(EFFORT.paths, len(self.first))
         self.known = WalkPaths(
@@ -319,7 +272,7 @@ class ChainWalk:
         stages = min(first, self.stages)
         same = place.cut[: stages + 1] == before[: stages + 1]
         self.same = stages if same.all() else int(np.argmin(same)) - 1
-        return place.cut.copy() if place.depth[0] == len(self.arcs.which) else None
+        return place.cut.copy() if place.depth[0] == self.arcs.stages else None
 
     def beginning(self, stages: int) -> ArcLists:
         """Return the stages of the chains that begin with some stages of that which it has come to."""
@@ -339,6 +292,9 @@ class ChainWalk:
         self.known.order[0] = k
         self._enter(k, path)
         for stage in range(self.stages):
-            times = self.arcs.times[self.arcs.which[stage], :, place.cut[stage], place.cut[stage + 1]]
-            added = np.dot(path[stage], times)
-            place.length[stage + 1, k] = place.length[stage, k] + added
+            times = self.arcs.times[place.following[stage] - 1]
+            place.length[stage + 1, k] = place.length[stage, k] + np.dot(path[stage], times)
+
+    def skip(self, stages: int) -> None:
+        """Leave out the other chains that begin with some stages of that which it has come to."""
+        self.place.depth[0] = stages - 1

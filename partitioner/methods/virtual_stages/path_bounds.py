@@ -20,7 +20,7 @@ from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, PathBound
 from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageTimes
-from partitioner.methods.virtual_stages.bound_walk import joint_nets
+from partitioner.methods.virtual_stages.bound_nets import joint_nets
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import NOBODY, PassGraph, pass_graph
