@@ -16,7 +16,7 @@ from ortools.linear_solver import pywraplp
 
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import apart
-from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, StageArcs
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing
 from partitioner.methods.virtual_stages.bound_nets import JointNets, with_sure_transfers
 from partitioner.methods.virtual_stages.bound_walk import EFFORT as WALK
 from partitioner.methods.virtual_stages.bound_walk import ChainWalk
@@ -166,8 +166,6 @@ class PathBound:
     ----------
     graph
         The passes of a batch.
-    arcs
-        The times of stages.
     ranks
         Shape (stages,): the device of every stage.
     dealing
@@ -189,7 +187,6 @@ class PathBound:
     """
 
     graph: PassGraph
-    arcs: StageArcs
     ranks: Ints
     dealing: Dealing
     apart: frozenset[int]
@@ -349,10 +346,10 @@ class PathBound:
                 high = min(high, self._longest(mixed[1], master))
                 if high - low <= EFFORT.close * limit or (refuting and high < limit):
                     break
-            times = lists.surely[lists.places(best)]
-            if best.tobytes() not in master.chains:
-                master.add_chain(best, times)
-                yield best
+            times, borders = lists.surely[best], np.append(0, lists.items[best])
+            if borders.tobytes() not in master.chains:
+                master.add_chain(borders, times)
+                yield borders
             self._longest(times, master)
         return low, found
 

@@ -49,27 +49,39 @@ class ArcLists(NamedTuple):
         """How many cuts there are."""
         return int(self.start.shape[1]) - 1
 
-    def rest(self, path: Floats) -> Floats:
-        """Return the least that the stages from each one on add to a weighted path, shape (stages + 1, m)."""
-        found = np.empty((self.stages + 1, self.cuts))
-        fill_least(self, path, found, np.empty(0))
-        return found
+    @classmethod
+    def joined(cls, parts: Sequence[ArcLists]) -> ArcLists:
+        """Return the lists of stages one after another."""
+        before = np.append(0, np.cumsum([len(part.items) for part in parts]))
+        starts = [part.start + first for part, first in zip(parts, before, strict=False)]
+        items, times, surely = (np.concatenate(column) for column in list(zip(*parts, strict=True))[1:])
+        return cls(np.concatenate(starts), items, times, surely)
+
+    @property
+    def connected(self) -> ArcLists:
+        """The stages that are in whole chains."""
+        return self.up_to(np.zeros((self.stages, 3)), 0.0)
 
     def least(self, path: Floats) -> tuple[float, Ints | None]:
-        """Return the least length of a weighted path, and the borders with it; None if there are none."""
-        rest, borders = self.rest(path), [0]
+        """Return the least length of a weighted path, and the chain with it; None if there is none.
+
+        The chain is the places in `items` of its stages, shape (stages,).
+        """
+        rest, via = np.empty((self.stages + 1, self.cuts)), np.empty((self.stages, self.cuts), dtype=np.int64)
+        fill_least(self, path, rest, via, np.empty(0))
         if not np.isfinite(rest[0, 0]):
             return np.inf, None
-        for stage, prices in enumerate(path):
-            start, end = self.start[stage, borders[-1] : borders[-1] + 2]
-            cuts = self.items[start:end]
-            borders.append(int(cuts[np.argmin(self.surely[start:end] @ prices + rest[stage + 1, cuts])]))
-        return float(rest[0, 0]), np.array(borders)
+        places, cut = [], 0
+        for each in via:
+            places.append(int(each[cut]))
+            cut = int(self.items[places[-1]])
+        return float(rest[0, 0]), np.array(places)
 
     def up_to(self, path: Floats, most: float) -> ArcLists:
         """Return the stages with which a weighted path may have at most some length."""
-        rest, found = np.empty((self.stages + 1, self.cuts)), np.empty(len(self.items))
-        fill_least(self, path, rest, found)
+        rest, via = np.empty((self.stages + 1, self.cuts)), np.empty((self.stages, self.cuts), dtype=np.int64)
+        found = np.empty(len(self.items))
+        fill_least(self, path, rest, via, found)
         return self._where(found <= most)
 
     def beginning(self, borders: Ints) -> ArcLists:
@@ -99,8 +111,19 @@ class ArcLists(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def fill_least(arcs: ArcLists, path: Floats, rest: Floats, through: Floats) -> None:
-    """Write :meth:`ArcLists.rest`, and the least length with each stage, unless `through` is empty."""
+def fill_least(arcs: ArcLists, path: Floats, rest: Floats, via: Ints, through: Floats) -> None:
+    """Find the least lengths of a weighted path, shape (stages, 3).
+
+    Parameters
+    ----------
+    arcs
+        The stages.
+    rest, via
+        Shape (stages + 1, m) and (stages, m): filled with the least that the stages from each one on add, by
+        the cut where they begin, and with the place in ``arcs.items`` of the first of them.
+    through
+        Shape of ``arcs.items``: filled with the least length with each stage; not if it is empty.
+    """
     before = np.full(rest.shape, np.inf)
     before[0, 0] = 0.0
     rest[:] = np.inf
@@ -111,7 +134,8 @@ def fill_least(arcs: ArcLists, path: Floats, rest: Floats, through: Floats) -> N
             for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
                 times, following = arcs.surely[i], rest[stage + 1, arcs.items[i]]
                 cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
-                rest[stage, a] = min(rest[stage, a], cost + following)
+                if cost + following < rest[stage, a]:
+                    rest[stage, a], via[stage, a] = cost + following, i
     for stage in range(len(path) if len(through) else 0):
         prices = path[stage]
         for a in range(rest.shape[1]):
@@ -122,45 +146,11 @@ def fill_least(arcs: ArcLists, path: Floats, rest: Floats, through: Floats) -> N
                 through[i] = before[stage, a] + cost + rest[stage + 1, c]
 
 
-@dataclass(frozen=True, eq=False)
-class StageArcs:
-    """The times of the passes of the stages between `m` cuts; each stage number may have its own times.
-
-    Parameters
-    ----------
-    times
-        For every stage by its number, shape (3, m, m): the least times of the forward pass, and of the
-        backward pass or its two halves; infinity where there is no stage. Transfers that occupy the device
-        are included, but for stages that may send tensors to a neighbour on the same device.
-    """
-
-    times: Sequence[Floats]
-
-    def of(self, stage: int) -> Floats:
-        """Return the times of a stage by its number, shape (3, m, m)."""
-        return self.times[stage]
-
-    def stage_times(self, borders: Ints) -> Floats:
-        """Return the times of the passes of stages between cuts, shape (stages, 3)."""
-        pairs = enumerate(pairwise(borders.tolist()))
-        return np.stack([self.of(stage)[:, first, last] for stage, (first, last) in pairs])
-
-    def lists(self, open_: Sequence[Bools]) -> ArcLists:
-        """Return the stages that are open, shape (m, m) for each number."""
-        starts, items, times, count = [], list[Ints](), list[Floats](), 0
-        for stage, each in enumerate(open_):
-            starts.append(count + np.append(0, np.cumsum(each.sum(axis=1))))
-            first, last = np.nonzero(each)
-            items.append(last)
-            times.append(self.of(stage)[:, first, last].T)
-            count = int(starts[-1][-1])
-        found = np.concatenate(times)
-        return ArcLists(np.stack(starts), np.concatenate(items), found, found)
-
-
 @dataclass(eq=False)
 class StageTimes:
-    """The least times of the passes of stages by the kind of their device, without tensors that it may share.
+    """The least times of the passes of stages by the kind of their device.
+
+    They are those of the forward pass, and of the backward pass or its two halves.
 
     Parameters
     ----------
@@ -179,35 +169,50 @@ class StageTimes:
     def __post_init__(self) -> None:
         self.known: dict[tuple[Kinds, bool], Floats] = {}
 
-    def arcs(self, dealing: Dealing, bare: bool = False) -> StageArcs:
-        """Return the times of all stages where each device is of one of some kinds; `bare`: no transfers."""
-        model = self.model
-        inner = (model.devices - 1, model.devices) if model.schedule.vee else ()
-        none = range(model.stages) if bare else inner
-        ranks = model.ranks.tolist()
-        return StageArcs([self._least(dealing[rank], stage in none) for stage, rank in enumerate(ranks)])
+    @property
+    def inner(self) -> range:
+        """The stages that may send tensors to a neighbour on the same device."""
+        devices = self.model.devices
+        return range(devices - 1, devices + 1) if self.model.schedule.vee else range(0)
+
+    def arcs(self, kinds: Kinds, bare: bool, open_: Bools) -> ArcLists:
+        """Return the stages that are open, shape (m, m), as one row of lists, see :meth:`least`."""
+        first, last = np.nonzero(open_)
+        start = np.append(0, np.cumsum(open_.sum(axis=1)))
+        times = np.ascontiguousarray(self.least(kinds, bare)[:, first, last].T)
+        return ArcLists(start[None, :], last, times, times)
 
     def of_chain(self, dealing: Dealing, borders: Ints) -> Floats:
-        """Return the times of the passes of a chain with all its transfers, shape (stages, 3).
+        """Return the times of the passes of a chain, shape (stages, 3).
 
-        `borders`, shape (stages + 1,), are its cuts; each device is of the only kind that it may be of.
+        `borders`, shape (stages + 1,), are its cuts. All transfers are in its times if each device is of the
+        only kind that it may be of; if not, those are missing that stages may share.
         """
         model, problem = self.model, self.model.problem
-        kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
-        found = self.arcs(dealing, bare=True).stage_times(borders)
-        if problem.communication == SEQUENTIAL:
+        decided, cuts = all(len(kinds) == 1 for kinds in dealing), list(pairwise(borders.tolist()))
+        found = np.stack(
+            [
+                self.least(dealing[rank], decided or stage in self.inner)[:, first, last]
+                for stage, (rank, (first, last)) in enumerate(zip(model.ranks.tolist(), cuts, strict=True))
+            ]
+        )
+        if decided and problem.communication == SEQUENTIAL:
+            kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
             nets, moved = problem.nets, np.zeros((2, model.stages, 2))
             stage_transfers(model.cuts.stages(borders), model.ranks, stage_nets(nets), *moved)
             found[:, :2] += moved.sum(axis=0) * problem.transfer_factor[kinds, None]
         return found
 
-    def _least(self, kinds: Kinds, bare: bool) -> Floats:
-        """Return the least times on one of some kinds, shape (3, m, m), with or without transfers."""
+    def least(self, kinds: Kinds, bare: bool) -> Floats:
+        """Return the least times on one of some kinds, shape (3, m, m); infinity where there is no stage.
+
+        Transfers that occupy the device are included unless `bare`, but for tensors that it may share.
+        """
         if (kinds, bare) not in self.known:
             if len(kinds) == 1:
                 found = self._of(self.model.costs[kinds[0]], bare)
             else:
-                found = np.asarray(np.min([self._least((place,), bare) for place in kinds], axis=0))
+                found = np.asarray(np.min([self.least((place,), bare) for place in kinds], axis=0))
             self.known[kinds, bare] = found
         return self.known[kinds, bare]
 

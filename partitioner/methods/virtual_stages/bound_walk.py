@@ -24,8 +24,6 @@ from partitioner.methods.virtual_stages.bound_arcs import ArcLists, fill_least
 from partitioner.methods.virtual_stages.bound_nets import FORWARD, JointNets
 from partitioner.problem.arrays import Floats, Ints
 
-NOTHING: Floats = np.empty(0)
-
 
 class WalkPaths(NamedTuple):
     """`k` paths.
@@ -239,7 +237,8 @@ class ChainWalk:
     def _enter(self, k: int, path: Floats) -> None:
         """Write a path at place `k`."""
         self.known.path[k] = path
-        fill_least(self.arcs, path, self.known.rest[k], NOTHING)
+        via = np.empty((self.arcs.stages, self.arcs.cuts), dtype=np.int64)
+        fill_least(self.arcs, path, self.known.rest[k], via, np.empty(0))
         for rank, own in enumerate(self.own):
             forward, backward = path[own, :2].min(axis=0)
             self.known.least[k, rank] = forward, backward, min(forward, backward)

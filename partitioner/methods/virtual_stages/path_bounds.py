@@ -19,7 +19,7 @@ import numpy as np
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, PathBound
-from partitioner.methods.virtual_stages.bound_arcs import Dealing, StageTimes
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kinds, StageTimes
 from partitioner.methods.virtual_stages.bound_nets import joint_nets
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
@@ -55,6 +55,7 @@ class PathFamily:
 
     def __post_init__(self) -> None:
         self.nets = cache(partial(joint_nets, self.model))  # the searches of a dealing share them
+        self.arcs = cache(self._arcs)
         self.times = StageTimes(self.model, self.input_share, self._graph(NOBODY).halves)
         held = self.model.cuts.member @ self.spine.astype(np.int64)
         self.waits = np.asarray(held[None, :] > held[:, None])
@@ -95,16 +96,18 @@ class PathFamily:
         self, graph: PassGraph, apart: frozenset[int], dealing: Dealing, bound: float, value: float
     ) -> PathBound:
         """Return the search where some stages do not wait, and each device is of one of some kinds."""
-        model = self.model
-        allowed = [np.any([model.costs[place].allowed for place in kinds], axis=0) for kinds in dealing]
-        open_ = [
-            allowed[rank] & (~self.waits if stage in apart else self.waits)
-            for stage, rank in enumerate(model.ranks.tolist())
+        ranks = self.model.ranks
+        parts = [
+            self.arcs(dealing[d], s in self.times.inner, s in apart) for s, d in enumerate(ranks.tolist())
         ]
-        arcs, decided = self.times.arcs(dealing), all(len(kinds) == 1 for kinds in dealing)
-        times_of = partial(self.times.of_chain, dealing) if decided else arcs.stage_times
-        given = arcs, model.ranks, dealing, apart, arcs.lists(open_), self.nets(dealing), times_of
-        return PathBound(graph, *given, self.settings, bound, value)
+        lists, times_of = ArcLists.joined(parts).connected, partial(self.times.of_chain, dealing)
+        given = graph, ranks, dealing, apart, lists, self.nets(dealing), times_of
+        return PathBound(*given, self.settings, bound, value)
+
+    def _arcs(self, kinds: Kinds, inner: bool, apart: bool) -> ArcLists:
+        """Return a stage that waits, or does not, on a device of one of some kinds."""
+        allowed = np.any([self.model.costs[place].allowed for place in kinds], axis=0)
+        return self.times.arcs(kinds, inner, allowed & (~self.waits if apart else self.waits))
 
 
 Search = tuple[PathFamily, PathBound]
