@@ -134,6 +134,7 @@ class PathBoundEffort:
     """
 
     narrow: float = 5e-4
+    unsure: float = 0.005
     below: float = 0.03
     ahead: int = 8_000_000
     close: float = 1e-4
@@ -219,7 +220,7 @@ class PathBound:
     @property
     def closed(self) -> bool:
         """Whether the search has ended."""
-        return self.high - self.bound <= EFFORT.narrow * self.high
+        return self.high - self.bound <= (EFFORT.unsure if self.given_up else EFFORT.narrow) * self.high
 
     def go_on(self, high: float) -> bool:
         """Open the search up to a makespan again, for longer walks; return whether there may be any."""
@@ -301,8 +302,7 @@ class PathBound:
             if low >= high:
                 break
             stages = (low + high) // 2
-        if excluded:
-            walk.skip(excluded)
+        walk.skip(excluded)
 
     def _excluded(self, walk: ChainWalk, stages: int) -> Generator[Ints, None, bool]:
         """Compare the path that excludes the first stages of the walk's chain best; return if it does."""

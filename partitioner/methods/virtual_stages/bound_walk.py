@@ -211,7 +211,7 @@ class ChainWalk:
     settings: Settings
     most_steps: int = EFFORT.steps
     steps: int = 0
-    same: int = 0
+    begun: int = 0
 
     def __post_init__(self) -> None:
         count, cuts = self.arcs.stages, self.arcs.cuts
@@ -231,6 +231,7 @@ class ChainWalk:
             np.full((count + 1, len(self.nets.made)), -1),
             np.zeros((count + 1, len(self.nets.made)), dtype=np.int64),
         )
+        self.before = np.zeros(count + 1, dtype=np.int64)
         for k, path in enumerate(self.first):
             self._enter(k, path)
 
@@ -264,14 +265,20 @@ class ChainWalk:
         return not self.ended and (self.settings.expired or self.steps >= self.most_steps)
 
     def following(self) -> Ints | None:
-        """Return the cuts of the next chain, shape (stages + 1,); None if some steps do not lead to one."""
-        place, before, first = self.place, self.place.cut.copy(), self.stages
+        """Return the cuts of the next chain, shape (stages + 1,); None at the end, or where it is to stop.
+
+        It stops after some steps since :meth:`skip`, so that the beginning of its chain can be excluded.
+        """
+        place, left = self.place, EFFORT.chunk - (self.steps - self.begun)
         args = self.arcs, self.known, self.nets, place, self.limit
-        self.steps += walk_chains(*args, min(EFFORT.chunk, self.most_steps - self.steps))
-        stages = min(first, self.stages)
-        same = place.cut[: stages + 1] == before[: stages + 1]
-        self.same = stages if same.all() else int(np.argmin(same)) - 1
-        return place.cut.copy() if place.depth[0] == self.arcs.stages else None
+        self.steps += walk_chains(*args, max(0, min(left, self.most_steps - self.steps)))
+        return place.cut.copy() if left > 0 and place.depth[0] == self.arcs.stages else None
+
+    @property
+    def same(self) -> int:
+        """The number of first stages of its chain that are the same as at the last :meth:`skip`."""
+        same = self.before[: self.stages + 1] == self.place.cut[: self.stages + 1]
+        return self.stages if same.all() else int(np.argmin(same)) - 1
 
     def beginning(self, stages: int) -> ArcLists:
         """Return the stages of the chains that begin with some stages of that which it has come to."""
@@ -295,5 +302,7 @@ class ChainWalk:
             place.length[stage + 1, k] = place.length[stage, k] + np.dot(path[stage], times)
 
     def skip(self, stages: int) -> None:
-        """Leave out the other chains that begin with some stages of that which it has come to."""
-        self.place.depth[0] = stages - 1
+        """Leave out the other chains that begin with some stages of that which it has come to, if with any."""
+        self.before, self.begun = self.place.cut.copy(), self.steps
+        if stages:
+            self.place.depth[0] = stages - 1
