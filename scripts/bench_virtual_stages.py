@@ -35,20 +35,21 @@ from partitioner.workload.virtual_stages.schedules import VIRTUAL
 GOOD, WORSE, BAD_INPUT = 0, 1, 2
 TOLERANCE = 1e-9
 HEADS = (
-    *("workload", "schedule", "equal layers", "equal modules", "cut again", "plan", "gain"),
+    *("workload", "schedule", "stages", "equal layers", "equal modules", "cut again", "plan", "gain"),
     *("gap", "memory", "CPU s"),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """The makespans of one workload and schedule.
+    """The makespans of one workload and schedule with `stages` on each device.
 
     `memory` is the evaluator's peak over the simulation's, `seconds` the time of the processor for the plan.
     """
 
     workload: str
     schedule: str
+    stages: int
     usual: tuple[float, ...]
     plan: pt.Plan
     memory: float
@@ -63,7 +64,7 @@ class Row:
         """The row as texts."""
         times = [f"{value:.5g}" for value in (*self.usual, self.plan.value)]
         shares = f"{self.gain:.3f}", f"{self.plan.gap:.1%}", f"{self.memory:.4f}", f"{self.seconds:.1f}"
-        return [self.workload, self.schedule, *times, *shares]
+        return [self.workload, self.schedule, str(self.stages), *times, *shares]
 
 
 class Dealt:
@@ -104,11 +105,11 @@ class Dealt:
         return simulate(self.graph, self.devices, solution, self.schedule, self.batch).makespan
 
 
-def measured(path: Path, name: str, devices: int, batch: int, seconds: float) -> Row:
-    """Solve one workload for one schedule, and simulate the usual ways."""
+def measured(path: Path, name: str, stages: int, devices: int, batch: int, seconds: float) -> Row:
+    """Solve one workload for one schedule and number of stages, and simulate the usual ways."""
     graph = pt.load(path).graph
     kinds = (pt.DeviceKind("gpu", devices, times=graph.kinds[0]),)
-    gpus, chunks = pt.Devices(kinds), VIRTUAL[name].chunks_for(2)
+    gpus, chunks = pt.Devices(kinds), VIRTUAL[name].chunks_for(stages)
     begin = time.process_time()
     plan = pt.solve(
         graph, gpus, "makespan", schedule=name, virtual_stages=chunks, microbatches=batch, time_limit=seconds
@@ -116,7 +117,7 @@ def measured(path: Path, name: str, devices: int, batch: int, seconds: float) ->
     spent = time.process_time() - begin
     dealt = Dealt(graph, gpus, name, chunks, batch)
     usual = dealt.equal_layers(True), dealt.equal_layers(False), dealt.cut_again()
-    return Row(path.stem, name, usual, plan, _memory(plan, simulate(graph, gpus, plan)), spent)
+    return Row(path.stem, name, chunks, usual, plan, _memory(plan, simulate(graph, gpus, plan)), spent)
 
 
 def _memory(plan: pt.Plan, timeline: Timeline) -> float:
@@ -131,6 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="+", type=Path, help="workloads with backward nodes")
     parser.add_argument("--schedules", nargs="+", default=["interleaved_1f1b", "zbv"], choices=VIRTUAL)
+    parser.add_argument("--stages", nargs="+", type=int, default=[2], help="stages on each device (2)")
     parser.add_argument("--devices", type=int, default=4, help="equal devices (4)")
     parser.add_argument("--microbatches", type=int, default=16, help="samples of a batch (16)")
     parser.add_argument("--time-limit", type=float, default=20.0, help="seconds for each plan (20)")
@@ -138,12 +140,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     rows: list[Row] = []
     refused = False
-    for path, name in product(options.files, options.schedules):
+    for path, name, stages in product(options.files, options.schedules, options.stages):
         try:
-            rows.append(measured(path, name, options.devices, options.microbatches, options.time_limit))
+            rows.append(
+                measured(path, name, stages, options.devices, options.microbatches, options.time_limit)
+            )
             print(*rows[-1].cells(), file=sys.stderr, flush=True)
         except pt.PartitionerError as error:
-            print(f"{path}, {name}: {error}", file=sys.stderr, flush=True)
+            print(f"{path}, {name}, {stages} stages: {error}", file=sys.stderr, flush=True)
             refused = True
     grid = markdown_grid if options.markdown else text_grid
     print(grid(HEADS, [row.cells() for row in rows]))

@@ -302,7 +302,7 @@ class ChainWalk:
             place.length[stage + 1, k] = place.length[stage, k] + np.dot(path[stage], times)
 
     def skip(self, stages: int) -> None:
-        """Leave out the other chains that begin with some stages of that which it has come to, if with any."""
+        """Leave out the other chains with the same first stages, as many as given; none if that is 0."""
         self.before, self.begun = self.place.cut.copy(), self.steps
         if stages:
             self.place.depth[0] = stages - 1

@@ -181,7 +181,7 @@ class PathBounds:
                     return min(known.values())
                 ahead = before == len(searches)
                 low = value if ahead else value * (1 - EFFORT.below)
-                yield from _dealt(search, search.begin(low))
+                yield from _dealt(search, search.begin(low, refuting=not ahead))
                 if ahead and search.decided:
                     yield from self._ahead(search)
                     value = min(value, search.found)

@@ -13,7 +13,7 @@ import pytest
 from partitioner import PartitionerError, Solution
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
-from partitioner.methods.virtual_stages import bound
+from partitioner.methods.virtual_stages import bound, bound_walk
 from partitioner.methods.virtual_stages.bound_walk import EFFORT
 from partitioner.methods.virtual_stages.path_bounds import PathBounds
 from partitioner.planning.evaluate import evaluate
@@ -108,9 +108,9 @@ def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytes
     went_on = list[bool]()
     begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
 
-    def few(self: bound.PathBound, limit: float) -> Iterator[Ints]:
+    def few(self: bound.PathBound, limit: float, refuting: bool = False) -> Iterator[Ints]:
         self.most_steps = FEW
-        return begin(self, limit)
+        return begin(self, limit, refuting)
 
     def noted(self: bound.PathBound, high: float) -> bool:
         went_on.append(go_on(self, high))
@@ -119,3 +119,21 @@ def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytes
     monkeypatch.setattr(bound.PathBound, "begin", few)
     monkeypatch.setattr(bound.PathBound, "go_on", noted)
     assert sum(judged(seed, name) for seed in range(40, 46)) > 0 and any(went_on)
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+@pytest.mark.parametrize(("first", "count"), [(60, 8), pytest.param(68, 25, marks=pytest.mark.slow)])
+def test_chains_that_begin_like_an_excluded_one(
+    name: str, first: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are left out after every few steps of a walk, and no bound is wrong."""
+    monkeypatch.setattr(bound_walk, "EFFORT", replace(EFFORT, chunk=4, excluded=1, priced=0))
+    monkeypatch.setattr(bound, "EFFORT", replace(bound.EFFORT, rounds=0))
+    skipped, skip = list[int](), bound.ChainWalk.skip
+
+    def noted(self: bound.ChainWalk, stages: int) -> None:
+        skipped.append(stages)
+        skip(self, stages)
+
+    monkeypatch.setattr(bound.ChainWalk, "skip", noted)
+    assert sum(judged(seed, name) for seed in range(first, first + count)) >= count / 4 and any(skipped)

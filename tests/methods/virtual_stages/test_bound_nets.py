@@ -1,0 +1,80 @@
+"""No stage has transfers that are called sure and that it does not pay, whatever the other stages are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner import PartitionerError
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists
+from partitioner.methods.virtual_stages.bound_nets import with_sure_transfers
+from partitioner.methods.virtual_stages.path_bounds import PathFamily
+from partitioner.problem.arrays import Ints
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from tests.methods.virtual_stages.test_bound import bounds_of
+from tests.random_virtual_stages import random_virtual_case
+
+MOST_CHAINS = 200
+SEVERAL = [name for name, schedule in VIRTUAL.items() if schedule.chunks_for(None) > 1]
+
+
+def families(seed: int, name: str) -> list[PathFamily]:
+    """The searches of a random case, for each number of devices."""
+    case = random_virtual_case(np.random.default_rng(seed), name)
+    try:
+        bounds = bounds_of(case)
+    except PartitionerError:
+        return []
+    counts = range(1, case.devices.kinds[0].count + 1)
+    found = [bounds._family(count) for count in counts if not VIRTUAL[name].rule(count, case.microbatches)]
+    return [family for family in found if family is not None]
+
+
+def chains_of(lists: ArcLists) -> list[Ints]:
+    """Some chains, by the places of their stages."""
+    found = [(0, np.empty(0, dtype=np.int64))]
+    for stage in range(lists.stages):
+        steps = [
+            (int(lists.items[place]), np.append(chain, place))
+            for cut, chain in found
+            for place in range(lists.start[stage, cut], lists.start[stage, cut + 1])
+        ]
+        found = steps[:MOST_CHAINS]
+    return [chain for cut, chain in found if cut == lists.cuts - 1]
+
+
+def compared(family: PathFamily) -> tuple[int, int]:
+    """Compare all searches of a family; return how many chains, and chains with sure transfers, there are."""
+    chains = sure = 0
+    for search in family.searches(0.0, np.inf):
+        lists = with_sure_transfers(search.lists, search.nets)
+        for chain in chains_of(lists):
+            borders = np.append(0, lists.items[chain])
+            paid = search.times_of(borders)
+            assert (lists.surely[chain] <= paid + 1e-9).all()
+            for stages in range(1, len(chain) + 1):  # what is known of the rest of the chain does not matter
+                begun = with_sure_transfers(lists.beginning(borders[: stages + 1]), search.nets)
+                places = begun.places(borders)
+                assert (begun.surely[places] <= paid + 1e-9).all()
+                assert (begun.surely[places] >= lists.surely[chain] - 1e-9).all()
+            chains += 1
+            sure += bool((lists.surely[chain] > lists.times[chain] + 1e-9).any())
+    return chains, sure
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 100, marks=pytest.mark.slow)])
+def test_no_sure_transfer_is_spared(name: str, first: int, count: int) -> None:
+    """Against the transfers of each chain, from any beginning of it that is given."""
+    found = [compared(family) for seed in range(first, first + count) for family in families(seed, name)]
+    chains, sure = np.sum(found, axis=0)
+    assert chains > 10 * count and sure > count / 4
+
+
+def test_places_of_stages_that_are_not_open() -> None:
+    """They are -1."""
+    start, items = np.array([[0, 2, 2, 2], [2, 2, 3, 3]]), np.array([1, 2, 2])
+    lists = ArcLists(start, items, np.ones((3, 3)), np.ones((3, 3)))
+    assert lists.places(np.array([[0, 1, 2], [0, 2, 2]])).tolist() == [[0, 2], [1, -1]]
+    assert [len(lists.beginning(np.array([0, cut])).items) for cut in (1, 2)] == [2, 2]
+    assert lists.connected.items.tolist() == [1, 2]
