@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 
 from partitioner.schedule.memory import use_of
-from partitioner.schedule.passes import Passes
-from partitioner.schedule.places import kinds_of, positions
+from partitioner.schedule.passes import Passes, kinds_of, positions
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import BACKWARD, DIRECTIONS, INPUT, Table
 from partitioner.workload.graph import Floats, Ints

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.schedule.passes import Passes
-from partitioner.schedule.places import kinds_of
+from partitioner.schedule.passes import Passes, kinds_of
 from partitioner.schedule.table import FORWARD, Table
 from partitioner.workload.graph import Bools, Floats, Ints
 

@@ -1,4 +1,4 @@
-"""The passes of one sample: a forward and a backward pass of every (virtual) stage."""
+"""The passes of one sample, forward and backward, of every (virtual) stage, and their places in a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from partitioner.schedule.table import BACKWARD, FORWARD, INPUT, WEIGHT
+from partitioner.schedule.table import BACKWARD, DIRECTIONS, FORWARD, INPUT, WEIGHT, Table
 from partitioner.workload.graph import Floats, Ints
 
 
@@ -149,3 +149,22 @@ def split_backward(passes: Passes, share: float) -> Passes:
         before_start=np.cumsum([0, *map(len, waits)]),
         before=np.concatenate([*waits, np.zeros(0, np.int64)]).astype(np.int64),
     )
+
+
+def kinds_of(table: Table, passes: Passes) -> Ints:
+    """Return which of a sample's passes each pass of the table is, shape (n,); -1 if it is none of them."""
+    stages = max(int(passes.stage.max(initial=0)), int(table.stage.max(initial=0))) + 1
+    known = np.full((len(DIRECTIONS), stages), -1, dtype=np.int64)
+    known[passes.direction, passes.stage] = np.arange(len(passes))
+    return np.asarray(known[table.direction, table.stage])
+
+
+def positions(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> Ints:
+    """Return the position of each pass in the table, shape (passes of a sample, microbatches).
+
+    The position is -1 for a pass that is missing.
+    """
+    where = np.full((len(passes), microbatches), -1, dtype=np.int64)
+    sound = (kinds >= 0) & (table.microbatch < microbatches)
+    where[kinds[sound], table.microbatch[sound]] = np.flatnonzero(sound)
+    return where

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.schedule.passes import Passes
-from partitioner.schedule.places import kinds_of, positions
+from partitioner.schedule.passes import Passes, kinds_of, positions
 from partitioner.schedule.table import Table
 from partitioner.workload.graph import Floats, Ints
 

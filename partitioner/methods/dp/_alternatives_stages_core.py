@@ -93,22 +93,14 @@ def least_sum(count, start, value, memory, limit, cutoff, greedy, chosen):  # ty
         upper += extra[last]
         need -= saved[last]
         chosen[of[last, 0]] = of[last, 1]
-        if need <= 0 and _sum_of(count, chosen, memory) <= limit:
+        if need <= 0 and memory[chosen[:count]].sum() <= limit:
             break
-    upper = _sum_of(count, chosen, value)
-    if _sum_of(count, chosen, memory) > limit:
+    upper = value[chosen[:count]].sum()
+    if memory[chosen[:count]].sum() > limit:
         return np.inf
     if greedy or upper <= cutoff < np.inf:
         return upper
     return _searched(count, start, value, memory, limit, min(cutoff, upper), ratio, upper)
-
-
-@njit(cache=True, inner=True)
-def _sum_of(count, chosen, figures):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for c in range(count):
-        total += figures[chosen[c]]
-    return total
 
 
 @njit(cache=True, inner=True)

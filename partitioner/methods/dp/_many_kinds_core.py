@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import SLACK
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
+from partitioner.methods.dp._sparse_core import SPREAD
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 BITS = 60  # supernodes in each word of a set
@@ -136,9 +137,6 @@ class Threshold(NamedTuple):
     most_share: Floats
 
 
-SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
-
-
 @njit(cache=True, inner=True)
 def is_new(held, used, key, i, words, closed):
     """Whether no chain of the same supernodes and devices is in table `closed`; chain `i` is entered then."""
@@ -192,17 +190,6 @@ def find_place(new, sets, uses, k, figures, mixed, slots, count):
     if place == count:
         slots[slot] = count
     return place
-
-
-@njit(cache=True, nogil=True)
-def enter(key, count, slots):
-    """Enter rows 0 to `count` - 1 of labels in an empty hash table."""
-    mask = len(slots) - 1
-    for j in range(count):
-        slot = key[j, 2] & mask
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = j
 
 
 @njit(cache=True, inner=True)

@@ -71,7 +71,7 @@ class Neighbours(NamedTuple):
 
 @njit(cache=True, inner=True)
 def hash_of(ideal, last, used):
-    """Return the hash of an ideal, the group of the last stage and packed counts."""
+    """Return the hash of an ideal, the group of the last stage and packed counts, or of columns of each."""
     mixed = (ideal * 64 + last + 1) * SPREAD
     for w in range(len(used)):
         mixed = (mixed ^ (mixed >> 29) ^ used[w]) * SPREAD
@@ -166,14 +166,14 @@ def best_of(pool, ideal, width, guard, exact, rows):
 
 
 @njit(cache=True, nogil=True)
-def refill(pool, count):
-    """Enter the first `count` pipelines in the slots, which are empty."""
-    limit = len(pool.slot) - 1
-    for j in range(count):
-        slot = hash_of(pool.ideal[j], pool.last[j], pool.used[j]) & limit
-        while pool.slot[slot] >= 0:
-            slot = (slot + 1) & limit
-        pool.slot[slot] = j
+def enter_rows(hashes, slots):
+    """Enter rows by their hashes, one after another, in the slots of a hash table, which are empty."""
+    mask = len(slots) - 1
+    for row in range(len(hashes)):
+        slot = hashes[row] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = row
 
 
 DONE, PAUSED, FULL = range(3)

@@ -36,9 +36,9 @@ from partitioner.methods.dp._many_kinds_core import (
     Network,
     PartialChains,
     Threshold,
-    enter,
     expand,
 )
+from partitioner.methods.dp._sparse_core import enter_rows
 from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.chain import growth_of
 from partitioner.methods.dp.forms import turned_stages
@@ -209,7 +209,7 @@ class LevelSearch:
                     new, count, complete = new.best(count, self.widest), self.widest, False
                 new = new.grown()
                 slots = np.full(_table_size(new.room), -1, np.int32)
-                enter(new.key, count, slots)
+                enter_rows(new.key[:count, 2].copy(), slots)
         return new.best(count, width), complete and count <= width
 
 

@@ -26,7 +26,6 @@ from partitioner.methods.dp._sparse_core import (
     follow_prices,
     least_prices,
     list_within,
-    refill,
 )
 from partitioner.methods.dp._stages_core import StageDemand
 from partitioner.methods.dp.bracket import UNKNOWN, Asked, Bracket, Decision, Stopped, ThresholdRule
@@ -217,7 +216,7 @@ class SparseDecider:
                 if len(pool.mask) >= EFFORT.most_partial:
                     return UNKNOWN
                 pool = pool.grown()
-                refill(pool, int(at[COUNT]))
+                pool.enter(int(at[COUNT]))
         self.tried += int(at[COUNT])
         last = self._complete(pool, stages)
         if last is None:

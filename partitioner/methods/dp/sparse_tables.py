@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp._sparse_core import enter_rows, hash_of
 from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights, weights_above
 from partitioner.methods.dp.pipeline_loads import largest_copies
 from partitioner.methods.dp.pipeline_tables import clipped
@@ -129,6 +130,11 @@ class PartialPool(NamedTuple):
         rows = (np.concatenate((array, np.empty_like(array))) for array in self[:-5])
         slot = np.full(2 * len(self.slot), -1, np.int32)
         return PartialPool._make((*rows, slot, *self[-4:]))
+
+    def enter(self, count: int) -> None:
+        """Enter the first `count` pipelines in the slots, which are empty."""
+        ideal, last, used = self.ideal[:count].astype(np.int64), self.last[:count], self.used[:count].T
+        enter_rows(hash_of.py_func(ideal, last, used), self.slot)
 
 
 def empty_stages(ideals: int, groups: int, room: int) -> StageList:

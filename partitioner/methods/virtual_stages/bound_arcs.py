@@ -11,7 +11,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.cut_costs import CutCosts
-from partitioner.methods.virtual_stages.kernel import cut_transfers, stage_nets, stage_transfers
+from partitioner.methods.virtual_stages.kernel import NetReach, cut_transfers, stage_nets, stage_transfers
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Nets
@@ -230,10 +230,10 @@ class StageTimes:
 
 def _transfers(costs: CutCosts, which: Bools) -> Floats:
     """Return the transfers of some nets in both passes of the stages between two cuts, shape (2, m, m)."""
-    nets, member = costs.problem.nets, costs.cuts.member
+    nets, member, chosen = costs.problem.nets, costs.cuts.member, costs.nets(which)
     early = np.ascontiguousarray(early_pins(nets, member)[:, which])
     found = np.zeros((2, len(member), len(member)))
-    cut_transfers(costs.cuts.nested, costs.nets(which), early, nets.made[which], found)
+    cut_transfers(costs.cuts.nested, chosen, NetReach.alone(chosen), early, nets.made[which], found)
     return found
 
 

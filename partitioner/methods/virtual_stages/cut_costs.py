@@ -11,7 +11,7 @@ import numpy as np
 from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.loads import joint_terms
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.kernel import CutNets, Modes, NetReach, cut_transfers, sure_transfers
+from partitioner.methods.virtual_stages.kernel import CutNets, Modes, NetReach, cut_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 
@@ -163,7 +163,8 @@ class CutCosts:
         """
         key = nets.tobytes()
         if key not in self.known:
-            into, out = self._transfers(nets)
+            of_nets = self.nets(nets)
+            into, out = self._transfers(of_nets, NetReach.alone(of_nets))
             parts = joint_terms(self.problem.communication, [self.busy], [into], [out])
             found = np.stack([np.sum(part, axis=0) for part in parts])
             self.known[key] = np.where(self.possible, found, np.inf)
@@ -174,11 +175,9 @@ class CutCosts:
 
         Stages go round the devices, so that two of a device have at least `devices` - 1 others between them.
         """
-        shape = len(self.cuts), len(self.cuts)
-        into_out = np.zeros((2, *shape))
         nets = self.nets(np.ones(len(self.problem.nets.cost), dtype=bool))
-        sure_transfers(self.cuts.nested, nets, self._reach(devices, chunks), into_out)
-        parts = joint_terms(self.problem.communication, [self.busy], [into_out[0]], [into_out[1]])
+        into, out = self._transfers(nets, self._reach(devices, chunks))
+        parts = joint_terms(self.problem.communication, [self.busy], [into], [out])
         return np.where(self.possible, np.stack([np.sum(part, axis=0) for part in parts]), np.inf)
 
     def _reach(self, devices: int, chunks: int) -> NetReach:
@@ -201,10 +200,10 @@ class CutCosts:
         far, near = (before[0] >= gap, after[0] >= gap), (before[1] < gap, after[1] < gap)
         return NetReach(*far, *near, part)
 
-    def _transfers(self, nets: Bools) -> tuple[Floats, Floats]:
-        of_nets, found = self.nets(nets), np.zeros((2, len(self.cuts), len(self.cuts)))
-        sent_last = np.ones(len(of_nets.cost), dtype=np.int64)
-        cut_transfers(self.cuts.nested, of_nets, of_nets.held, sent_last, found)
+    def _transfers(self, nets: CutNets, reach: NetReach) -> tuple[Floats, Floats]:
+        """Return the costs of nets whose sources are elsewhere, and of the others, shape (m, m) each."""
+        found, sent_last = np.zeros((2, len(self.cuts), len(self.cuts))), np.ones(len(nets.cost), np.int64)
+        cut_transfers(self.cuts.nested, nets, reach, nets.held, sent_last, found)
         return found[0], found[1]
 
     def nets(self, which: Bools) -> CutNets:

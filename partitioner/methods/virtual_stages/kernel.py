@@ -122,39 +122,6 @@ class CutNets(NamedTuple):
     cost: Floats
 
 
-@njit(cache=True, nogil=True)
-def cut_transfers(nested: Bools, nets: CutNets, early: Ints, made: Ints, found: Floats) -> None:
-    """Add to `found`, shape (2, m, m), the costs of the nets that each stage between two cuts takes part in.
-
-    Parameters
-    ----------
-    nested
-        Shape (m, m): whether there is a stage between two cuts.
-    nets
-        The nets.
-    early, made
-        Which of the two sums a cost is added to: `made`, shape (nets,), is that of stages with the source;
-        of other stages it is the first for those with pins that `early`, shape (m, nets), counts before each
-        cut, and the second for those without.
-    """
-    held, sent, cost = nets.held, nets.sent, nets.cost
-    m = len(nested)
-    for a in range(m):
-        for b in range(m):
-            if not nested[a, b]:
-                continue
-            for e in range(len(cost)):
-                inside = held[b, e] - held[a, e]
-                if inside == 0 or inside == nets.pins[e]:
-                    continue
-                if sent[b, e] - sent[a, e] > 0:
-                    found[made[e], a, b] += cost[e]
-                elif early[b, e] - early[a, e] > 0:
-                    found[0, a, b] += cost[e]
-                else:
-                    found[1, a, b] += cost[e]
-
-
 class NetReach(NamedTuple):
     """What is known of the pins of nets outside of a stage between two cuts.
 
@@ -176,13 +143,31 @@ class NetReach(NamedTuple):
     near_after: Bools
     part: Floats
 
+    @classmethod
+    def alone(cls, nets: CutNets) -> NetReach:
+        """Return that no other stage of the device has pins."""
+        none = np.zeros(nets.held.shape, dtype=bool)
+        return cls(none, none, none, none, np.ones(len(nets.cost)))
+
 
 @njit(cache=True, nogil=True)
-def sure_transfers(nested: Bools, nets: CutNets, reach: NetReach, found: Floats) -> None:
+def cut_transfers(
+    nested: Bools, nets: CutNets, reach: NetReach, early: Ints, made: Ints, found: Floats
+) -> None:
     """Add to `found`, shape (2, m, m), the least costs of nets that stages pay wherever others are.
 
-    The first sum is that of nets whose source is elsewhere. The costs of all stages of a device together are
-    no more than those of the device.
+    The costs of all stages of a device together are no more than those of the device.
+
+    Parameters
+    ----------
+    nested
+        Shape (m, m): whether there is a stage between two cuts.
+    nets, reach
+        The nets, and where their pins are outside of a stage.
+    early, made
+        Which of the two sums a cost is added to: `made`, shape (nets,), is that of stages with the source;
+        of other stages it is the first for those with pins that `early`, shape (m, nets), counts before each
+        cut, and the second for those without.
     """
     held, sent, cost = nets.held, nets.sent, nets.cost
     m = len(nested)
@@ -198,7 +183,10 @@ def sure_transfers(nested: Bools, nets: CutNets, reach: NetReach, found: Floats)
                 if reach.far_before[a, e] or reach.far_after[b, e]:
                     near = reach.near_before[a, e] or reach.near_after[b, e]
                     paid = cost[e] * reach.part[e] if near else 0.0
-                found[1 if sent[b, e] - sent[a, e] > 0 else 0, a, b] += paid
+                if sent[b, e] - sent[a, e] > 0:
+                    found[made[e], a, b] += paid
+                else:
+                    found[0 if early[b, e] - early[a, e] > 0 else 1, a, b] += paid
 
 
 class Modes(NamedTuple):

@@ -102,7 +102,7 @@ def _others() -> list[SmallCall]:
 
 def _extend_nothing() -> None:
     """Compile the kernels of the search over sets of devices that run only where prices find no pipeline."""
-    from partitioner.methods.dp._sparse_core import COUNT, DevicePrices, extend, refill
+    from partitioner.methods.dp._sparse_core import COUNT, DevicePrices, extend
     from partitioner.methods.dp.sparse_tables import empty_pool, empty_stages, enter_root, packed
 
     stages, counts = empty_stages(2, 1, 1), packed(np.ones(2, np.int64), exact=False)
@@ -110,7 +110,7 @@ def _extend_nothing() -> None:
     enter_root(pool, 1.0, 1)
     at[COUNT] = 1
     extend(stages, counts, DevicePrices(np.ones(1), 1.0, ones), pool, at, 1, 1)
-    refill(pool.grown(), 1)
+    pool.grown().enter(1)
 
 
 def _exchange_kinds() -> None:
