@@ -174,7 +174,7 @@ class ChainWalkEffort:
     first: int = 2_000_000
     steps: int = 10_000_000
     chunk: int = 500_000
-    excluded: int = 1000
+    excluded: int = 4000
     priced: int = 150_000
     weighted: int = 12
     kept: int = 16
