@@ -1,13 +1,14 @@
 """A walk over the chains of stages that paths through the schedule do not exclude, stage by stage.
 
 The length of a path is linear in the times of stages. With `cost_k[s, a, c]` for what stage s between cuts a
-and c adds to path k, and no transfers that a device shares between its stages,
+and c adds to path k, with the transfers that it surely pays,
 
     rest_k[s, a] = min over c of cost_k[s, a, c] + rest_k[s + 1, c]
 
 is the least that the stages from s on add. The first stages of a chain, which reach cut a, are given up if
 the length of a path so far plus `rest_k[s, a]` exceeds the limit for any k. The paths are those along the
-devices, weighted ones of the linear program, and the longest path of each chain that was reached.
+devices, weighted ones of the linear program, for all chains and for beginnings that take long, and the
+longest path of each chain that was reached.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class WalkPlace(NamedTuple):
         Shape (1,): how many stages it has; -1 at the end of the walk.
     cut, following
         Shape (stages + 1,): the cuts, and the places in the lists of stages that come next.
-    length
-        Shape (stages + 1, k): the lengths of the paths after each number of stages.
+    length, surely
+        Shape (stages + 1, k): the lengths of the paths after each number of stages, with the shared transfers
+        that these decide, and with those that each of them surely pays.
     source, seen
         Shape (stages + 1, nets): the stage of the source of each net, or -1, and the devices with pins, as
         bits.
@@ -67,6 +69,7 @@ class WalkPlace(NamedTuple):
     cut: Ints
     following: Ints
     length: Floats
+    surely: Floats
     source: Ints
     seen: Ints
 
@@ -112,26 +115,27 @@ def walk_chains(
 ) -> int:
     """Go on to the next chain that no path excludes, for at most some steps; return the number of steps."""
     count, order, steps = len(arcs.start), paths.order, 0
-    cut, following, length = place.cut, place.following, place.length
+    cut, following, length, surely = place.cut, place.following, place.length, place.surely
     depth = place.depth[0] - (place.depth[0] == count)
     while depth >= 0 and steps < budget:
-        a = cut[depth]
-        if following[depth] == arcs.start[depth, a + 1]:
+        at = following[depth]
+        if at == arcs.start[depth, cut[depth] + 1]:
             depth -= 1
             continue
-        c, times = arcs.items[following[depth]], arcs.times[following[depth]]
+        c, times, sure, excluded = arcs.items[at], arcs.times[at], arcs.surely[at], False
         following[depth] += 1
         steps += 1
-        first, second, third, excluded = times[0], times[1], times[2], False
         for i in range(len(order)):
             k = order[i]
-            price = paths.path[k, depth]
-            reached = length[depth, k] + price[0] * first + price[1] * second + price[2] * third
-            if reached + paths.rest[k, depth + 1, c] > limit:
+            price, one, other = paths.path[k, depth], length[depth, k], surely[depth, k]
+            for x in range(3):
+                one += price[x] * times[x]
+                other += price[x] * sure[x]
+            if max(one, other) + paths.rest[k, depth + 1, c] > limit:
                 order[i], order[i // 2] = order[i // 2], k
                 excluded = True
                 break
-            length[depth + 1, k] = reached
+            length[depth + 1, k], surely[depth + 1, k] = one, other
         if excluded:
             continue
         place.depth[0] = depth
@@ -228,6 +232,7 @@ class ChainWalk:
             np.zeros(count + 1, dtype=np.int64),
             np.zeros(count + 1, dtype=np.int64),
             np.zeros((count + 1, most)),
+            np.zeros((count + 1, most)),
             np.full((count + 1, len(self.nets.made)), -1),
             np.zeros((count + 1, len(self.nets.made)), dtype=np.int64),
         )
@@ -297,9 +302,9 @@ class ChainWalk:
         self.known = known._replace(order=order)
         self.known.order[0] = k
         self._enter(k, path)
-        for stage in range(self.stages):
-            times = self.arcs.times[place.following[stage] - 1]
-            place.length[stage + 1, k] = place.length[stage, k] + np.dot(path[stage], times)
+        for stage, at in enumerate(place.following[: self.stages] - 1):
+            for length, times in ((place.length, self.arcs.times), (place.surely, self.arcs.surely)):
+                length[stage + 1, k] = length[stage, k] + np.dot(path[stage], times[at])
 
     def skip(self, stages: int) -> None:
         """Leave out the other chains with the same first stages, as many as given; none if that is 0."""
