@@ -174,20 +174,10 @@ class PathBounds:
         """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
         searches, least = list[Search](), value
         for devices, bound in known.items():
-            before, family = len(searches), self._family(devices)
-            for search in () if family is None else family.searches(bound, value):
-                assert family is not None
-                if self.settings.expired:
-                    return min(known.values())
-                ahead = before == len(searches)
-                low = value if ahead else value * (1 - EFFORT.below)
-                yield from _dealt(search, search.begin(low, refuting=not ahead))
-                if ahead and search.decided:
-                    yield from self._ahead(search)
-                    value = min(value, search.found)
-                searches.append((family, search))
-            if before == len(searches):
-                least = min(least, bound)
+            begun = yield from self._begun(devices, bound, value)
+            least = min(least, value if begun else bound)
+            searches += begun
+            value = min([value, *(search.found for _, search in begun if search.decided)])
         for _ in range(EFFORT.halved):
             if not searches:
                 break
@@ -209,10 +199,31 @@ class PathBounds:
             value = min(value, search.found if search.decided else value)
         return min([least, *(search.bound for _, search in searches)])
 
+    def _begun(self, devices: int, bound: float, value: float) -> Generator[DealtStages, None, list[Search]]:
+        """Return the searches for a number of devices after their first steps; none if some had no time.
+
+        The first of them, in which all stages wait, goes on as far as short walks do.
+        """
+        family, searches = self._family(devices), list[Search]()
+        for search in () if family is None else family.searches(bound, value):
+            assert family is not None
+            if self.settings.expired:
+                return []
+            if searches:
+                yield from _dealt(search, search.begin(value * (1 - EFFORT.below), refuting=True))
+            else:
+                yield from _dealt(search, search.begin(value))
+                yield from self._ahead(search)
+                value = min(value, search.found if search.decided else value)
+            searches.append((family, search))
+        return searches
+
     def _ahead(self, search: PathBound) -> Iterator[DealtStages]:
         """Narrow a search before all others as far as short walks do; yield pipelines on the way."""
         far = EFFORT.below * search.high
-        while search.high - search.bound > far and search.walked < EFFORT.ahead and not self.settings.expired:
+        while search.decided and search.high - search.bound > far and search.walked < EFFORT.ahead:
+            if self.settings.expired:
+                break
             yield from _dealt(search, search.halve())
 
     def _family(self, devices: int) -> PathFamily | None:
