@@ -35,14 +35,24 @@ from partitioner.workload.virtual_stages.schedules import VIRTUAL
 GOOD, WORSE, BAD_INPUT = 0, 1, 2
 TOLERANCE = 1e-9
 HEADS = (
-    *("workload", "schedule", "stages", "equal layers", "equal modules", "cut again", "plan", "gain"),
+    *(
+        "workload",
+        "schedule",
+        "stages",
+        "limit s",
+        "equal layers",
+        "equal modules",
+        "cut again",
+        "plan",
+        "gain",
+    ),
     *("gap", "memory", "CPU s"),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """The makespans of one workload and schedule with `stages` on each device.
+    """The makespans of one workload and schedule with `stages` on each device, in `limit` seconds.
 
     `memory` is the evaluator's peak over the simulation's, `seconds` the time of the processor for the plan.
     """
@@ -50,6 +60,7 @@ class Row:
     workload: str
     schedule: str
     stages: int
+    limit: float
     usual: tuple[float, ...]
     plan: pt.Plan
     memory: float
@@ -64,7 +75,7 @@ class Row:
         """The row as texts."""
         times = [f"{value:.5g}" for value in (*self.usual, self.plan.value)]
         shares = f"{self.gain:.3f}", f"{self.plan.gap:.1%}", f"{self.memory:.4f}", f"{self.seconds:.1f}"
-        return [self.workload, self.schedule, str(self.stages), *times, *shares]
+        return [self.workload, self.schedule, str(self.stages), f"{self.limit:g}", *times, *shares]
 
 
 class Dealt:
@@ -117,7 +128,9 @@ def measured(path: Path, name: str, stages: int, devices: int, batch: int, secon
     spent = time.process_time() - begin
     dealt = Dealt(graph, gpus, name, chunks, batch)
     usual = dealt.equal_layers(True), dealt.equal_layers(False), dealt.cut_again()
-    return Row(path.stem, name, chunks, usual, plan, _memory(plan, simulate(graph, gpus, plan)), spent)
+    return Row(
+        path.stem, name, chunks, seconds, usual, plan, _memory(plan, simulate(graph, gpus, plan)), spent
+    )
 
 
 def _memory(plan: pt.Plan, timeline: Timeline) -> float:
