@@ -18,6 +18,7 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Nets
 
 FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
+MOST_DEVICES = 63  # the bits of a set of devices
 
 
 class JointNets(NamedTuple):
@@ -53,10 +54,11 @@ class JointNets(NamedTuple):
 
 
 def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
-    """Return the nets that are not in the times of stages; none if they cost no time."""
+    """Return the nets that are not in the times of stages; none if they cost no time, or devices are many."""
     problem, devices = model.problem, range(model.devices)
     last = model.schedule.vee & (np.arange(model.devices) == model.devices - 1)
-    which = (model.shared | last[:, None]) & (problem.communication == SEQUENTIAL)
+    counted = problem.communication == SEQUENTIAL and model.devices <= MOST_DEVICES
+    which = (model.shared | last[:, None]) & counted
     factor = [min(problem.transfer_factor[model.costs[place].kind] for place in dealing[d]) for d in devices]
     joint = which.any(axis=0)
     nets = model.costs[0].nets(joint)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from partitioner import PartitionerError
+from partitioner.methods.virtual_stages import bound_nets
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists
 from partitioner.methods.virtual_stages.bound_nets import with_sure_transfers
 from partitioner.methods.virtual_stages.path_bounds import PathFamily
 from partitioner.problem.arrays import Ints
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
-from tests.methods.virtual_stages.test_bound import bounds_of
+from tests.methods.virtual_stages.test_bound import bounds_of, judged
 from tests.random_virtual_stages import random_virtual_case
 
 MOST_CHAINS = 200
@@ -78,3 +79,14 @@ def test_places_of_stages_that_are_not_open() -> None:
     assert lists.places(np.array([[0, 1, 2], [0, 2, 2]])).tolist() == [[0, 2], [1, -1]]
     assert [len(lists.beginning(np.array([0, cut])).items) for cut in (1, 2)] == [2, 2]
     assert lists.connected.items.tolist() == [1, 2]
+
+
+def test_shared_transfers_do_not_count_on_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, a set of devices has no bit for each of them; the bounds are right without these transfers."""
+    name, seeds = SEVERAL[0], range(8)
+    searches = [search for seed in seeds for each in families(seed, name) for search in each.searches(0, 1e9)]
+    assert any(len(search.nets.made) for search in searches)
+    monkeypatch.setattr(bound_nets, "MOST_DEVICES", 0)
+    searches = [search for seed in seeds for each in families(seed, name) for search in each.searches(0, 1e9)]
+    assert searches and not any(len(search.nets.made) for search in searches)
+    assert sum(judged(seed, name) for seed in seeds) > 0
