@@ -129,11 +129,11 @@ def test_chains_that_begin_like_an_excluded_one(
     """They are left out after every few steps of a walk, and no bound is wrong."""
     monkeypatch.setattr(bound_walk, "EFFORT", replace(EFFORT, chunk=4, excluded=1, priced=0))
     monkeypatch.setattr(bound, "EFFORT", replace(bound.EFFORT, rounds=0))
-    skipped, skip = list[int](), bound.ChainWalk.skip
+    skipped, skip = list[int](), bound_walk.ChainWalk.skip
 
-    def noted(self: bound.ChainWalk, stages: int) -> None:
+    def noted(self: bound_walk.ChainWalk, stages: int) -> None:
         skipped.append(stages)
         skip(self, stages)
 
-    monkeypatch.setattr(bound.ChainWalk, "skip", noted)
+    monkeypatch.setattr(bound_walk.ChainWalk, "skip", noted)
     assert sum(judged(seed, name) for seed in range(first, first + count)) >= count / 4 and any(skipped)
