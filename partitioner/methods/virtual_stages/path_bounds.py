@@ -172,9 +172,18 @@ class PathBounds:
 
     def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[DealtStages, None, float]:
         """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
-        searches, least = list[Search](), value
+        searches, least, opened = list[Search](), value, list[tuple[float, Search, Iterator[PathBound]]]()
         for devices, bound in known.items():
-            begun = yield from self._begun(devices, bound, value)
+            family = self._family(devices)
+            further = iter(()) if family is None else family.searches(bound, value)
+            first = next(further, None)
+            if family is None or first is None:
+                least = min(least, bound)
+                continue
+            yield from _dealt(first, first.begin(value))
+            opened.append((bound, (family, first), further))
+        for bound, one, further in opened:
+            begun = yield from self._begun(one, further, value)
             least = min(least, value if begun else bound)
             searches += begun
             value = min([value, *(search.found for _, search in begun if search.decided)])
@@ -199,23 +208,21 @@ class PathBounds:
             value = min(value, search.found if search.decided else value)
         return min([least, *(search.bound for _, search in searches)])
 
-    def _begun(self, devices: int, bound: float, value: float) -> Generator[DealtStages, None, list[Search]]:
+    def _begun(
+        self, first: Search, further: Iterator[PathBound], value: float
+    ) -> Generator[DealtStages, None, list[Search]]:
         """Return the searches for a number of devices after their first steps; none if some had no time.
 
         The first of them, in which all stages wait, goes on as far as short walks do.
         """
-        family, searches = self._family(devices), list[Search]()
-        for search in () if family is None else family.searches(bound, value):
-            assert family is not None
+        yield from self._ahead(first[1])
+        value = min(value, first[1].found if first[1].decided else value)
+        searches = [first]
+        for search in further:
             if self.settings.expired:
                 return []
-            if searches:
-                yield from _dealt(search, search.begin(value * (1 - EFFORT.below), refuting=True))
-            else:
-                yield from _dealt(search, search.begin(value))
-                yield from self._ahead(search)
-                value = min(value, search.found if search.decided else value)
-            searches.append((family, search))
+            yield from _dealt(search, search.begin(value * (1 - EFFORT.below), refuting=True))
+            searches.append((first[0], search))
         return searches
 
     def _ahead(self, search: PathBound) -> Iterator[DealtStages]:
