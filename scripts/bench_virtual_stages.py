@@ -35,18 +35,8 @@ from partitioner.workload.virtual_stages.schedules import VIRTUAL
 GOOD, WORSE, BAD_INPUT = 0, 1, 2
 TOLERANCE = 1e-9
 HEADS = (
-    *(
-        "workload",
-        "schedule",
-        "stages",
-        "limit s",
-        "equal layers",
-        "equal modules",
-        "cut again",
-        "plan",
-        "gain",
-    ),
-    *("gap", "memory", "CPU s"),
+    *("workload", "schedule", "stages", "limit s", "equal layers", "equal modules", "cut again", "plan"),
+    *("gain", "gap", "memory", "CPU s"),
 )
 
 
@@ -128,9 +118,8 @@ def measured(path: Path, name: str, stages: int, devices: int, batch: int, secon
     spent = time.process_time() - begin
     dealt = Dealt(graph, gpus, name, chunks, batch)
     usual = dealt.equal_layers(True), dealt.equal_layers(False), dealt.cut_again()
-    return Row(
-        path.stem, name, chunks, seconds, usual, plan, _memory(plan, simulate(graph, gpus, plan)), spent
-    )
+    memory = _memory(plan, simulate(graph, gpus, plan))
+    return Row(path.stem, name, chunks, seconds, usual, plan, memory, spent)
 
 
 def _memory(plan: pt.Plan, timeline: Timeline) -> float:
@@ -155,9 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refused = False
     for path, name, stages in product(options.files, options.schedules, options.stages):
         try:
-            rows.append(
-                measured(path, name, stages, options.devices, options.microbatches, options.time_limit)
-            )
+            given = options.devices, options.microbatches, options.time_limit
+            rows.append(measured(path, name, stages, *given))
             print(*rows[-1].cells(), file=sys.stderr, flush=True)
         except pt.PartitionerError as error:
             print(f"{path}, {name}, {stages} stages: {error}", file=sys.stderr, flush=True)

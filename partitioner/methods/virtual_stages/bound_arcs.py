@@ -19,6 +19,12 @@ from partitioner.problem.problem import Nets
 SEQUENTIAL = "sequential"
 Kinds = tuple[int, ...]  # positions of costs
 Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
+NOTHING: Floats = np.empty(0)
+
+
+def is_decided(dealing: Dealing) -> bool:
+    """Return whether every device is of one kind."""
+    return all(len(kinds) == 1 for kinds in dealing)
 
 
 class ArcLists(NamedTuple):
@@ -62,13 +68,18 @@ class ArcLists(NamedTuple):
         """The stages that are in whole chains."""
         return self.up_to(np.zeros((self.stages, 3)), 0.0)
 
+    def rest(self, path: Floats, through: Floats = NOTHING) -> tuple[Floats, Ints]:
+        """Return `rest` and `via` of a weighted path, see :func:`fill_least`; fill `through`."""
+        rest, via = np.empty((self.stages + 1, self.cuts)), np.empty((self.stages, self.cuts), dtype=np.int64)
+        fill_least(self, path, rest, via, through)
+        return rest, via
+
     def least(self, path: Floats) -> tuple[float, Ints | None]:
         """Return the least length of a weighted path, and the chain with it; None if there is none.
 
         The chain is the places in `items` of its stages, shape (stages,).
         """
-        rest, via = np.empty((self.stages + 1, self.cuts)), np.empty((self.stages, self.cuts), dtype=np.int64)
-        fill_least(self, path, rest, via, np.empty(0))
+        rest, via = self.rest(path)
         if not np.isfinite(rest[0, 0]):
             return np.inf, None
         places, cut = [], 0
@@ -79,10 +90,9 @@ class ArcLists(NamedTuple):
 
     def up_to(self, path: Floats, most: float) -> ArcLists:
         """Return the stages with which a weighted path may have at most some length."""
-        rest, via = np.empty((self.stages + 1, self.cuts)), np.empty((self.stages, self.cuts), dtype=np.int64)
-        found = np.empty(len(self.items))
-        fill_least(self, path, rest, via, found)
-        return self._where(found <= most)
+        through = np.empty(len(self.items))
+        self.rest(path, through)
+        return self._where(through <= most)
 
     def beginning(self, borders: Ints) -> ArcLists:
         """Return the stages of the chains whose first cuts are given."""
@@ -189,7 +199,7 @@ class StageTimes:
         only kind that it may be of; if not, those are missing that stages may share.
         """
         model, problem = self.model, self.model.problem
-        decided, cuts = all(len(kinds) == 1 for kinds in dealing), list(pairwise(borders.tolist()))
+        decided, cuts = is_decided(dealing), list(pairwise(borders.tolist()))
         found = np.stack(
             [
                 self.least(dealing[rank], decided or stage in self.inner)[:, first, last]

@@ -21,7 +21,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.bound_arcs import ArcLists, fill_least
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists
 from partitioner.methods.virtual_stages.bound_nets import FORWARD, JointNets
 from partitioner.problem.arrays import Floats, Ints
 
@@ -165,8 +165,8 @@ class ChainWalkEffort:
     Parameters
     ----------
     first, steps, chunk
-        The most steps of the first walk and, at the beginning, of further ones, and the steps after which
-        the time is looked at.
+        The most steps of the first walk and, at the beginning, of further ones, and the steps after which a
+        walk stops for weights for the beginning of its chain.
     excluded, priced
         The steps that take as long as a chain that only a path of its own excludes, and as the weights for
         the beginning of a chain.
@@ -243,8 +243,7 @@ class ChainWalk:
     def _enter(self, k: int, path: Floats) -> None:
         """Write a path at place `k`."""
         self.known.path[k] = path
-        via = np.empty((self.arcs.stages, self.arcs.cuts), dtype=np.int64)
-        fill_least(self.arcs, path, self.known.rest[k], via, np.empty(0))
+        self.known.rest[k] = self.arcs.rest(path)[0]
         for rank, own in enumerate(self.own):
             forward, backward = path[own, :2].min(axis=0)
             self.known.least[k, rank] = forward, backward, min(forward, backward)

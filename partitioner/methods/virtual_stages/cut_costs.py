@@ -164,10 +164,7 @@ class CutCosts:
         key = nets.tobytes()
         if key not in self.known:
             of_nets = self.nets(nets)
-            into, out = self._transfers(of_nets, NetReach.alone(of_nets))
-            parts = joint_terms(self.problem.communication, [self.busy], [into], [out])
-            found = np.stack([np.sum(part, axis=0) for part in parts])
-            self.known[key] = np.where(self.possible, found, np.inf)
+            self.known[key] = self._terms(of_nets, NetReach.alone(of_nets))
         return self.known[key]
 
     def sure_terms(self, devices: int, chunks: int) -> Floats:
@@ -176,9 +173,7 @@ class CutCosts:
         Stages go round the devices, so that two of a device have at least `devices` - 1 others between them.
         """
         nets = self.nets(np.ones(len(self.problem.nets.cost), dtype=bool))
-        into, out = self._transfers(nets, self._reach(devices, chunks))
-        parts = joint_terms(self.problem.communication, [self.busy], [into], [out])
-        return np.where(self.possible, np.stack([np.sum(part, axis=0) for part in parts]), np.inf)
+        return self._terms(nets, self._reach(devices, chunks))
 
     def _reach(self, devices: int, chunks: int) -> NetReach:
         """Return which pins outside of stages may be in other stages of the device."""
@@ -200,11 +195,12 @@ class CutCosts:
         far, near = (before[0] >= gap, after[0] >= gap), (before[1] < gap, after[1] < gap)
         return NetReach(*far, *near, part)
 
-    def _transfers(self, nets: CutNets, reach: NetReach) -> tuple[Floats, Floats]:
-        """Return the costs of nets whose sources are elsewhere, and of the others, shape (m, m) each."""
-        found, sent_last = np.zeros((2, len(self.cuts), len(self.cuts))), np.ones(len(nets.cost), np.int64)
-        cut_transfers(self.cuts.nested, nets, reach, nets.held, sent_last, found)
-        return found[0], found[1]
+    def _terms(self, nets: CutNets, reach: NetReach) -> Floats:
+        """Return the terms of the loads, with what stages pay wherever other pins of nets are."""
+        moved, sent_last = np.zeros((2, len(self.cuts), len(self.cuts))), np.ones(len(nets.cost), np.int64)
+        cut_transfers(self.cuts.nested, nets, reach, nets.held, sent_last, moved)
+        parts = joint_terms(self.problem.communication, [self.busy], [moved[0]], [moved[1]])
+        return np.where(self.possible, np.stack([np.sum(part, axis=0) for part in parts]), np.inf)
 
     def nets(self, which: Bools) -> CutNets:
         """Return some nets, seen from all cuts."""

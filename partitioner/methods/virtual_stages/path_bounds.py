@@ -111,6 +111,7 @@ class PathFamily:
 
 
 Search = tuple[PathFamily, PathBound]
+Opened = tuple[float, Search | None, Iterator[PathBound]]
 
 
 class PathBounds:
@@ -172,21 +173,33 @@ class PathBounds:
 
     def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[DealtStages, None, float]:
         """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
-        searches, least, opened = list[Search](), value, list[tuple[float, Search, Iterator[PathBound]]]()
+        searches, least = list[Search](), value
+        for bound, first, further in (yield from self._opened(known, value)):
+            begun = [] if first is None else (yield from self._begun(first, further, value))
+            least = min(least, value if begun else bound)
+            searches += begun
+            value = min([value, *(search.found for _, search in begun)])
+        return (yield from self._halved(searches, least, value))
+
+    def _opened(self, known: Mapping[int, float], value: float) -> Generator[DealtStages, None, list[Opened]]:
+        """Return for each number of devices its bound, the search where all stages wait, and the others.
+
+        There is none where nothing is known of the devices. The bounds of the searches are those of prices.
+        """
+        found = list[Opened]()
         for devices, bound in known.items():
             family = self._family(devices)
             further = iter(()) if family is None else family.searches(bound, value)
             first = next(further, None)
-            if family is None or first is None:
-                least = min(least, bound)
-                continue
-            yield from _dealt(first, first.begin(value))
-            opened.append((bound, (family, first), further))
-        for bound, one, further in opened:
-            begun = yield from self._begun(one, further, value)
-            least = min(least, value if begun else bound)
-            searches += begun
-            value = min([value, *(search.found for _, search in begun if search.decided)])
+            if first is not None:
+                yield from _dealt(first, first.begin(value))
+            found.append((bound, None if family is None or first is None else (family, first), further))
+        return found
+
+    def _halved(
+        self, searches: list[Search], least: float, value: float
+    ) -> Generator[DealtStages, None, float]:
+        """Return the least bound of the searches after always raising the least one, up to `least`."""
         for _ in range(EFFORT.halved):
             if not searches:
                 break
@@ -205,7 +218,7 @@ class PathBounds:
                 break
             search.high = min(search.high, value)
             yield from _dealt(search, search.halve())
-            value = min(value, search.found if search.decided else value)
+            value = min(value, search.found)
         return min([least, *(search.bound for _, search in searches)])
 
     def _begun(
@@ -216,7 +229,7 @@ class PathBounds:
         The first of them, in which all stages wait, goes on as far as short walks do.
         """
         yield from self._ahead(first[1])
-        value = min(value, first[1].found if first[1].decided else value)
+        value = min(value, first[1].found)
         searches = [first]
         for search in further:
             if self.settings.expired:

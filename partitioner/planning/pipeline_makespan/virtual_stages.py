@@ -324,7 +324,7 @@ class VirtualRanking(Ranking):
         if self.best is None or self.expired:
             return min(low.values())
         found = list[Start]()
-        settings = self.settings.within(self.settings.clock.left * PATHS)
+        settings = self.settings.for_share(PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
         paths = PathBounds(runs.graph, problem, runs.kinds, INPUT_SHARE, settings)
         for stages in paths.narrow(low, self.best.makespan):
@@ -416,9 +416,7 @@ class VirtualRanking(Ranking):
 
         There are no moves at random if these are a part of the search alone.
         """
-        rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings
-        if share < 1:
-            settings = settings.within(settings.clock.left * share)
+        rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings.for_share(share)
         search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
         first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
         for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
