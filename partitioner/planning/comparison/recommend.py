@@ -42,7 +42,7 @@ from partitioner.workload.training_states import NAMES as STATES
 from partitioner.workload.training_states import require_decided, with_training_states
 from partitioner.workload.workload import Workload
 
-TIME_LIMIT = 25.0  # seconds, by default
+TIME_LIMIT = 8.0  # seconds, by default
 NOTICED = 0.01  # the share of memory by which a slower pipeline must need less to be worth a look
 
 

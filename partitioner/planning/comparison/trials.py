@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -176,22 +177,21 @@ class PipelineTrials:
         return list(self.choices.values())
 
     def _worth_more_time(self) -> Iterator[Any]:
-        """Yield the key of the best plan of each schedule, or of all that may exist if there is none.
+        """Yield the key of the best plan of each schedule that may become better, or of all that may exist.
 
-        If the best plan is made for another schedule, one made for this schedule follows, which has a bound.
-        Schedules without a plan come last. A key is yielded once, and not if its search has ended by itself.
+        All are tried if there is none. If the plan is made for another schedule, one made for this schedule
+        follows, which has a bound. Schedules without a plan come last, and a key is yielded once.
         """
         by_schedule: dict[str, list[Trial]] = {}
         for trial, choice in self.choices.items():
-            if choice.against in OPEN:
+            if choice.against in OPEN and self._may_lead(trial):
                 by_schedule.setdefault(choice.schedule, []).append(trial)
-        ranked = [sorted(trials, key=self._rank) for trials in by_schedule.values()]
+        ranked = [sorted(trials, key=self._hope) for trials in by_schedule.values()]
         ranked.sort(key=lambda trials: self._rank(trials[0]))
         wanted = [
             trial
             for trials in ranked
             for trial in (trials if self.choices[trials[0]].against else self._best_of(trials))
-            if trial.key not in self.plans or self._is_open(trial)
         ]
         yield from dict.fromkeys(trial.key for trial in wanted)
 
@@ -204,9 +204,21 @@ class PipelineTrials:
         exact = [one for one in ranked if one.recipe.exact and self.choices[one].copies == copies]
         return [first, *exact[:1]]
 
-    def _is_open(self, trial: Trial) -> bool:
-        """Whether more time may lead to a better plan."""
-        return self.plans[trial.key].stop_reason not in ENDED
+    def _may_lead(self, trial: Trial) -> bool:
+        """Whether more time may lead to the best plan of its schedule."""
+        plan, choice = self.plans.get(trial.key), self.choices[trial]
+        if plan is None or plan.stop_reason in ENDED:
+            return plan is None
+        return choice.plan is None or choice.plan.bound < self._fastest(choice.schedule)
+
+    def _hope(self, trial: Trial) -> tuple[bool, bool, float]:
+        """Trials in rising order of this: first the best of a schedule, then the least bounds."""
+        choice = self.choices[trial]
+        bound = math.inf if choice.plan is None else choice.plan.bound
+        return bool(choice.against), choice.makespan > self._fastest(choice.schedule), bound
+
+    def _fastest(self, schedule: str) -> float:
+        return min(each.makespan for each in self.choices.values() if each.schedule == schedule)
 
     def _rank(self, trial: Trial) -> tuple[bool, float, float]:
         return self.choices[trial].rank

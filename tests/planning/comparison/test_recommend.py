@@ -23,17 +23,20 @@ from partitioner import (
     Graph,
     GroupLink,
     OptionError,
+    Plan,
     Recommendation,
     Solution,
     evaluate,
     load_plan,
     recommend,
 )
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import Interruption
 from partitioner.cli.command_line import main
 from partitioner.methods.virtual_stages.borders import BordersEffort
 from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import Recipe
-from partitioner.planning.comparison.trials import Trial, least_makespan
+from partitioner.planning.comparison.trials import PipelineTrials, Trial, least_makespan
 from partitioner.schedule import simulate
 from partitioner.workload.levels import Level
 from partitioner.workload.workload import Workload
@@ -167,6 +170,28 @@ def test_nothing_is_planned_after_the_time() -> None:
     late = [one for one in found.choices if one.against == "not planned, since the time was over"]
     assert len(late) >= len(found.choices) - 2 and found.compiling >= 0
     assert "not used (not planned, since the time was over): " in found.summary(160)
+
+
+@pytest.mark.parametrize(("reasons", "again"), [(("gap", "time_limit"), [1]), (("time_limit", "gap"), [0])])
+def test_time_that_is_left_goes_to_what_may_become_the_best(
+    reasons: tuple[str, str], again: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches that have ended are not repeated; others are, also if their plan is a slower one."""
+    workload, spread = Workload(line(), gpus()), [Spread(2), Spread(1)]
+    trials = [Trial(Recipe("1f1b", "1f1b"), each) for each in spread]
+    plans = {trial: trial.planned(workload, 8, {"time_limit": 4.0}) for trial in trials}
+    ended = dict(zip(trials, reasons, strict=True))
+    asked = list[Trial]()
+
+    def planned(run: PipelineTrials, trial: Trial, seconds: float) -> Plan:
+        asked.append(trial)
+        plan = plans[trial]
+        assert isinstance(plan, Plan)
+        return replace(plan, stop_reason=ended[trial], bound=0.0)
+
+    monkeypatch.setattr(PipelineTrials, "_planned", planned)
+    PipelineTrials(workload, 8, Constraints(), 0, Clock(60.0), Interruption(None), None).run(trials)
+    assert asked == [*trials, *(trials[place] for place in again)]
 
 
 def test_an_interrupted_call_says_what_is_not_planned() -> None:
