@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
+from partitioner.methods.virtual_stages.pass_graph import pass_graph
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.nets import build_nets
 from partitioner.problem.problem import Nets, Problem
@@ -18,6 +18,9 @@ from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VirtualSchedule
+
+if TYPE_CHECKING:
+    from partitioner.methods.virtual_stages.kernel import PassModel
 
 
 class StageEstimates:
@@ -36,7 +39,7 @@ class StageEstimates:
     def __init__(
         self,
         graph: Graph,
-        problem: Problem,
+        problem: PipelineProblem,
         schedule: VirtualSchedule,
         chunks: int,
         microbatches: int,
@@ -48,50 +51,40 @@ class StageEstimates:
         self.schedule, self.chunks, self.microbatches = schedule, chunks, microbatches
         self.input_share = input_share
         self.nets: Nets = build_nets(graph, problem.member, problem.n, "passes")
-        self.graphs: dict[int, PassGraph] = {}
+        self.models: dict[int, PassModel] = {}
 
     def makespan(self, borders: StageBorders) -> float:
         """Return the makespan of stages."""
-        from partitioner.methods.virtual_stages.kernel import path_ends  # loads numba
+        from partitioner.methods.virtual_stages.kernel import estimated_makespan  # loads numba
 
-        graph = self._graph(borders.stages)
-        length, sent, fetched = self._times(borders, graph)
-        end, via = np.empty(len(graph.stage)), np.empty(len(graph.stage), dtype=np.int64)
-        return float(end[path_ends(graph, length, sent, fetched, end, via)])
+        model = self.model(borders.stages)
+        end, via = model.empty()
+        return float(estimated_makespan(model, borders.stage, np.array(borders.kinds), end, via))
 
-    def _graph(self, stages: int) -> PassGraph:
-        if stages not in self.graphs:
-            given = stages // self.chunks, self.chunks, self.microbatches
-            self.graphs[stages] = pass_graph(self.schedule, *given)
-        return self.graphs[stages]
+    def held(self, borders: StageBorders) -> HeldByRank:
+        """Return the samples that the devices of stages hold."""
+        return held_by_rank(self.schedule, borders.stages // self.chunks, self.chunks, self.microbatches)
 
-    def _times(self, borders: StageBorders, graph: PassGraph) -> tuple[Floats, Floats, Floats]:
-        """Return how long passes occupy devices, and what others wait after and before them in addition."""
-        from partitioner.methods.virtual_stages.kernel import stage_nets, stage_transfers
+    def model(self, stages: int) -> PassModel:
+        """Return what the estimates for a number of stages need."""
+        from partitioner.methods.virtual_stages.kernel import PassModel, stage_nets
 
-        nets, count, stage = self.nets, graph.stages, borders.stage
-        ranks = np.array(self.schedule.ranks(count // self.chunks, self.chunks))
-        kinds = np.array(borders.kinds)[ranks]
-        into, out = np.zeros((count, 2)), np.zeros((count, 2))
-        stage_transfers(stage, ranks, stage_nets(nets), into, out)
-        into *= self.problem.transfer_factor[kinds, None]
-        out *= self.problem.transfer_factor[kinds, None]
-        time = self.time[kinds[stage], :, np.arange(len(stage))]
-        forward, backward = (_sums(stage, each, count) for each in time.T)
-        length = graph.lengths(forward, backward, self.input_share)
-        sent, fetched = np.zeros((count, 3)), np.zeros((count, 3))
-        if self.problem.communication == "sequential":
-            length[:, :2] += into + out
-        else:
-            sent[:, :2], fetched[:, :2] = out, into
-        return length, sent, fetched
+        if stages not in self.models:
+            devices, problem = stages // self.chunks, self.problem
+            graph = pass_graph(self.schedule, devices, self.chunks, self.microbatches)
+            self.models[stages] = PassModel(
+                graph,
+                np.array(self.schedule.ranks(devices, self.chunks)),
+                stage_nets(self.nets),
+                np.ascontiguousarray(self.time.transpose(0, 2, 1)),
+                problem.transfer_factor,
+                self.input_share if graph.halves else 1.0,
+                problem.communication == "sequential",
+            )
+        return self.models[stages]
 
 
 LONG = 1e6  # times all work together: what a supernode takes on a kind on which it may not run
-
-
-def _sums(stage: Ints, time: Floats, count: int) -> Floats:
-    return np.bincount(stage, time, count).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -108,18 +101,11 @@ class BordersEffort:
         together.
     estimates
         The most estimates of moved borders.
-    shakes, shaken
-        How often borders are moved at random from a local optimum, and how many at a time.
-    exchanged
-        The share of random moves that exchange two devices of unlike kinds instead.
     """
 
     strides: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
     together: tuple[int, ...] = (1, 2, 3)
     estimates: int = 60_000
-    shakes: int = 300
-    shaken: int = 3
-    exchanged: float = 0.3
 
 
 EFFORT = BordersEffort()
@@ -299,18 +285,6 @@ class StageBorders:
         """Return the stages after a change; None if a stage would be empty."""
         return self.moved(*change) if len(change) == 3 else self.exchanged(*change)
 
-    def shaken(self, rng: np.random.Generator, count: int) -> StageBorders:
-        """Return the stages after moves of some borders at random, or an exchange of two devices."""
-        pairs = list(self.exchanges())
-        if pairs and rng.random() < EFFORT.exchanged:
-            return self.exchanged(*pairs[int(rng.integers(len(pairs)))])
-        found = self
-        for _ in range(count if self.stages > 1 else 0):
-            first = int(rng.integers(1, self.stages))
-            distance = int(rng.choice(EFFORT.strides)) * int(rng.choice([-1, 1]))
-            found = found.moved(first, first + 1, distance) or found
-        return found
-
 
 def _even(weight: Floats, speed: Floats) -> Ints:
     """Return the number of the piece of each item; pieces, at most as many as items, are even by `speed`."""
@@ -360,12 +334,11 @@ def fitted(
 
 LEAST = 1e-150  # memory by which others are divided
 TOLERANCE = 1e-9
-Estimated = tuple[float, StageBorders]
 
 
 @dataclass
 class BorderDescent:
-    """Moves of borders as long as the estimated makespan falls, from some starts and then at random.
+    """Moves of borders as long as the estimated makespan falls, from some starts.
 
     Parameters
     ----------
@@ -375,44 +348,31 @@ class BorderDescent:
         Whether stages obey the rules of the call.
     over
         Whether the search must end.
-    rng
-        The source of random moves.
     """
 
     estimates: StageEstimates
     sound: Callable[[StageBorders], bool]
     over: Callable[[], bool]
-    rng: np.random.Generator
     moves: int = 0
 
     def local_optima(self, starts: list[StageBorders]) -> Iterator[StageBorders]:
-        """Yield stages that no move improves: from each start, then after random moves of the best ones."""
-        best: Estimated | None = None
+        """Yield stages that no move improves, from each start."""
         for start in starts:
-            found = self._descent(start)
-            yield found[1]
-            best = found if best is None or found[0] < best[0] else best
-        for _ in range(EFFORT.shakes if best is not None else 0):
-            if best is None or self.ended:
-                return
-            found = self._descent(best[1].shaken(self.rng, EFFORT.shaken))
-            if found[0] < best[0] * (1 - TOLERANCE) and self.sound(found[1]):
-                best = found
-                yield found[1]
+            yield self._descent(start)
 
     @property
     def ended(self) -> bool:
         """Whether the time is over, or the moves."""
         return self.moves >= EFFORT.estimates or self.over()
 
-    def _descent(self, borders: StageBorders) -> Estimated:
+    def _descent(self, borders: StageBorders) -> StageBorders:
         """Return the stages after moves of neighbouring borders, as long as one lowers the estimate."""
         value, going = self.estimates.makespan(borders), True
         while going:
             going = False
             for change in borders.changes():
                 if self.ended:
-                    return value, borders
+                    return borders
                 moved = borders.changed(change)
                 if moved is None:
                     continue
@@ -420,7 +380,7 @@ class BorderDescent:
                 found = self.estimates.makespan(moved)
                 if found < value * (1 - TOLERANCE) and self.sound(moved):
                     value, borders, going = found, moved, True
-        return value, borders
+        return borders
 
 
 def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:

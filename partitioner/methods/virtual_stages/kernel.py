@@ -105,6 +105,75 @@ def stage_transfers(stage: Ints, rank: Ints, nets: StageNets, into: Floats, out:
             first[d] = 2 * stages
 
 
+class PassModel(NamedTuple):
+    """What the makespan of stages is estimated by.
+
+    Parameters
+    ----------
+    graph
+        The passes of a batch.
+    rank
+        Shape (stages,): the device of every stage.
+    nets
+        The nets of the supernodes.
+    time
+        Shape (kinds, supernodes, 2): the times of the forward and backward passes.
+    factor
+        Shape (kinds,): the factor of transfers.
+    share
+        The part of a backward pass that the stage before waits for.
+    sequential
+        Whether devices are busy with their transfers.
+    """
+
+    graph: PassGraph
+    rank: Ints
+    nets: StageNets
+    time: Floats
+    factor: Floats
+    share: float
+    sequential: bool
+
+    def empty(self) -> tuple[Floats, Ints]:
+        """Return arrays for the end of each pass, and for the pass that it waits for last."""
+        passes = len(self.graph.stage)
+        return np.empty(passes), np.empty(passes, dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)
+def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints, end: Floats, via: Ints) -> float:
+    """Return the makespan of stages if every stage waits for its neighbours; fill `end` and `via`.
+
+    Parameters
+    ----------
+    model
+        The passes, times and nets.
+    stage, kinds
+        Shape (supernodes,) and (devices,): the stage of each supernode, and the kind of each device.
+    end, via
+        As in :func:`path_ends`.
+    """
+    stages = len(model.rank)
+    into, out, length = np.zeros((stages, 2)), np.zeros((stages, 2)), np.zeros((stages, 3))
+    sent, fetched = np.zeros((stages, 3)), np.zeros((stages, 3))
+    stage_transfers(stage, model.rank, model.nets, into, out)
+    for i in range(len(stage)):
+        s = stage[i]
+        for direction in range(2):
+            length[s, direction] += model.time[kinds[model.rank[s]], i, direction]
+    for s in range(stages):
+        factor, backward = model.factor[kinds[model.rank[s]]], length[s, 1]
+        length[s, 1], length[s, 2] = backward * model.share, backward * (1 - model.share)
+        for direction in range(2):
+            coming, going = into[s, direction] * factor, out[s, direction] * factor
+            if model.sequential:
+                length[s, direction] += coming + going
+            else:
+                fetched[s, direction], sent[s, direction] = coming, going
+    found: float = end[path_ends(model.graph, length, sent, fetched, end, via)]
+    return found
+
+
 class CutNets(NamedTuple):
     """Nets as seen from `m` cuts.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Ints
 from partitioner.workload.directions import WEIGHT
 from partitioner.workload.virtual_stages.schedules import VirtualSchedule
 
@@ -41,15 +41,6 @@ class PassGraph(NamedTuple):
     direction: Ints
     before: Ints
     sender: Ints
-
-    def lengths(self, forward: Floats, backward: Floats, input_share: float) -> Floats:
-        """Return the length of the passes of every stage, shape (stages, 3), of their processing times.
-
-        `forward` and `backward` have shape (stages,); `input_share` is the fraction of a backward pass that
-        its first half takes, if it is in halves.
-        """
-        share = input_share if self.halves else 1.0
-        return np.stack((forward, backward * share, backward * (1 - share)), axis=1)
 
 
 def pass_graph(

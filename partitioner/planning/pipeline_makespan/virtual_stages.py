@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from partitioner.methods.virtual_stages.borders import (
     StageBorders,
     StageEstimates,
     fitted,
-    held_by_rank,
     memory_shares,
     usual_orders,
 )
@@ -194,8 +192,10 @@ class StageRuns:
         once, kept = (np.bincount(stage, each, stages).astype(np.float64) for each in amounts)
         workspace = np.zeros(stages)
         np.maximum.at(workspace, stage, pipeline.workspace)
-        held = held_by_rank(self.schedule, stages // self.chunks, self.chunks, self.microbatches)
-        return held.memory(once, kept, workspace) - self.problem.memory[list(borders.kinds)]
+        return (
+            self.estimates.held(borders).memory(once, kept, workspace)
+            - self.problem.memory[list(borders.kinds)]
+        )
 
     def missing(self, borders: StageBorders) -> float:
         """Return the memory that the devices lack for stages.
@@ -221,6 +221,8 @@ class StageRuns:
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
+MANY = 9  # rounds of annealing: all of them
+NEAR = 1e-3  # the gap below which there are none
 LINE, LOADS, MOVES, PATHS = 0.2, 0.1, 0.1, 0.7  # parts of the remaining time for steps of the search
 USUAL = "1f1b"  # the schedule with one stage on a device whose pipelines are searched without cuts
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
@@ -261,12 +263,13 @@ class VirtualRanking(Ranking):
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
         if not self.is_proven(bound, self.settings.gap):
-            self._move_borders(runs, starts, MOVES)
+            self._move_borders(runs, starts, MOVES, 1)
         bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
         if not self.is_proven(bound, self.settings.gap):
             for count in lines:
                 self._from_line(runs, count * runs.chunks, 1, starts)
-            self._move_borders(runs, starts)
+            near = self.is_proven(bound, NEAR)
+            self._move_borders(runs, starts, rounds=0 if near else MANY)
         return bound
 
     def _least_load(self, runs: StageRuns, starts: list[Start]) -> float:
@@ -411,14 +414,18 @@ class VirtualRanking(Ranking):
             )
         return timeline.makespan
 
-    def _move_borders(self, runs: StageRuns, starts: list[Start], share: float = 1.0) -> None:
-        """Simulate stages whose borders no move improves, from the best starts and at random.
+    def _move_borders(
+        self, runs: StageRuns, starts: list[Start], share: float = 1.0, rounds: int = MANY
+    ) -> None:
+        """Simulate stages whose borders no move improves, from the best starts, then rounds of annealing."""
+        from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
-        There are no moves at random if these are a part of the search alone.
-        """
         rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings.for_share(share)
-        search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
-        first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
-        for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
+        search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired)
+        ranked = sorted(starts, key=lambda start: start[0])
+        for borders in search.local_optima([best for _, best in ranked[:MOST_STARTS]]):
             self._offer(runs, borders, starts)
-        self.statistics["moves"] += search.moves
+        annealing = StageAnnealing(runs.estimates, lambda: settings.expired, rng)
+        for borders in annealing.rounds(starts, rounds):
+            self._offer(runs, borders, starts)
+        self.statistics["moves"] += search.moves + annealing.moves
