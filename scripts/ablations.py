@@ -137,6 +137,7 @@ PATHS = (
     Part("bound by paths", {"virtual_stages.path_bounds:PathBounds.narrow": _empty}),
     Part("bound by a walk over chains", {"virtual_stages.bound:WALK": replace(WALK, first=0, steps=0)}),
     Part("moves of borders", {"virtual_stages.borders:BorderDescent.local_optima": _empty}),
+    Part("annealing", {"virtual_stages.annealing:StageAnnealing.rounds": _empty}),
 )
 PIPELINES = (
     Part("fill and drain", {"pipeline_bound.fill_drain:fill_drain": _nothing}),

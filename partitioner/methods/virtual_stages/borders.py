@@ -101,11 +101,18 @@ class BordersEffort:
         together.
     estimates
         The most estimates of moved borders.
+    shakes, shaken
+        How often borders are moved at random from a local optimum, and how many at a time.
+    exchanged
+        The share of random moves that exchange two devices of unlike kinds instead.
     """
 
     strides: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12)
     together: tuple[int, ...] = (1, 2, 3)
     estimates: int = 60_000
+    shakes: int = 300
+    shaken: int = 3
+    exchanged: float = 0.3
 
 
 EFFORT = BordersEffort()
@@ -285,6 +292,18 @@ class StageBorders:
         """Return the stages after a change; None if a stage would be empty."""
         return self.moved(*change) if len(change) == 3 else self.exchanged(*change)
 
+    def shaken(self, rng: np.random.Generator, count: int) -> StageBorders:
+        """Return the stages after moves of some borders at random, or an exchange of two devices."""
+        pairs = list(self.exchanges())
+        if pairs and rng.random() < EFFORT.exchanged:
+            return self.exchanged(*pairs[int(rng.integers(len(pairs)))])
+        found = self
+        for _ in range(count if self.stages > 1 else 0):
+            first = int(rng.integers(1, self.stages))
+            distance = int(rng.choice(EFFORT.strides)) * int(rng.choice([-1, 1]))
+            found = found.moved(first, first + 1, distance) or found
+        return found
+
 
 def _even(weight: Floats, speed: Floats) -> Ints:
     """Return the number of the piece of each item; pieces, at most as many as items, are even by `speed`."""
@@ -334,11 +353,12 @@ def fitted(
 
 LEAST = 1e-150  # memory by which others are divided
 TOLERANCE = 1e-9
+Estimated = tuple[float, StageBorders]
 
 
 @dataclass
 class BorderDescent:
-    """Moves of borders as long as the estimated makespan falls, from some starts.
+    """Moves of borders as long as the estimated makespan falls, from some starts and then at random.
 
     Parameters
     ----------
@@ -348,31 +368,44 @@ class BorderDescent:
         Whether stages obey the rules of the call.
     over
         Whether the search must end.
+    rng
+        The source of random moves.
     """
 
     estimates: StageEstimates
     sound: Callable[[StageBorders], bool]
     over: Callable[[], bool]
+    rng: np.random.Generator
     moves: int = 0
 
     def local_optima(self, starts: list[StageBorders]) -> Iterator[StageBorders]:
-        """Yield stages that no move improves, from each start."""
+        """Yield stages that no move improves: from each start, then after random moves of the best ones."""
+        best: Estimated | None = None
         for start in starts:
-            yield self._descent(start)
+            found = self._descent(start)
+            yield found[1]
+            best = found if best is None or found[0] < best[0] else best
+        for _ in range(EFFORT.shakes if best is not None else 0):
+            if best is None or self.ended:
+                return
+            found = self._descent(best[1].shaken(self.rng, EFFORT.shaken))
+            if found[0] < best[0] * (1 - TOLERANCE) and self.sound(found[1]):
+                best = found
+                yield found[1]
 
     @property
     def ended(self) -> bool:
         """Whether the time is over, or the moves."""
         return self.moves >= EFFORT.estimates or self.over()
 
-    def _descent(self, borders: StageBorders) -> StageBorders:
+    def _descent(self, borders: StageBorders) -> Estimated:
         """Return the stages after moves of neighbouring borders, as long as one lowers the estimate."""
         value, going = self.estimates.makespan(borders), True
         while going:
             going = False
             for change in borders.changes():
                 if self.ended:
-                    return borders
+                    return value, borders
                 moved = borders.changed(change)
                 if moved is None:
                     continue
@@ -380,7 +413,7 @@ class BorderDescent:
                 found = self.estimates.makespan(moved)
                 if found < value * (1 - TOLERANCE) and self.sound(moved):
                     value, borders, going = found, moved, True
-        return borders
+        return value, borders
 
 
 def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -417,13 +418,16 @@ class VirtualRanking(Ranking):
     def _move_borders(
         self, runs: StageRuns, starts: list[Start], share: float = 1.0, rounds: int = MANY
     ) -> None:
-        """Simulate stages whose borders no move improves, from the best starts, then rounds of annealing."""
+        """Simulate stages whose borders no move improves, from the best starts, at random, and annealed ones.
+
+        There are no moves at random if these are a part of the search alone.
+        """
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
         rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings.for_share(share)
-        search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired)
-        ranked = sorted(starts, key=lambda start: start[0])
-        for borders in search.local_optima([best for _, best in ranked[:MOST_STARTS]]):
+        search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
+        first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
+        for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
             self._offer(runs, borders, starts)
         annealing = StageAnnealing(runs.estimates, lambda: settings.expired, rng)
         for borders in annealing.rounds(starts, rounds):
