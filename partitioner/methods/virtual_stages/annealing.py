@@ -16,7 +16,7 @@ from partitioner.base.compiled import njit
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
 from partitioner.methods.virtual_stages.kernel import PassModel, estimated_makespan
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.variants import PipelineProblem
 
 
@@ -87,21 +87,6 @@ class StageRoom(NamedTuple):
         return cls(problem.memory, once, kept, pipeline.workspace, held.samples, end)
 
 
-class StageOrder(NamedTuple):
-    """The order of supernodes, in rows: those that need the outcome of each, and those that each needs."""
-
-    after_start: Ints
-    after: Ints
-    before_start: Ints
-    before: Ints
-
-    @classmethod
-    def of(cls, problem: PipelineProblem) -> StageOrder:
-        """Return the order of the supernodes of a problem."""
-        after, before = problem.successors, problem.predecessors
-        return cls(after.start, after.items, before.start, before.items)
-
-
 class AnnealedStages(NamedTuple):
     """Stages that are annealed.
 
@@ -123,21 +108,19 @@ class AnnealedStages(NamedTuple):
 
 
 @njit(cache=True, inner=True)
-def follow(order: StageOrder, stage: Ints, who: Ints, step: int) -> int:
+def follow(neighbours: Rows, stage: Ints, who: Ints, step: int) -> int:
     """Move the supernode `who[0]` by a step, with all of its stage that must go with it; return how many.
 
-    More than `FEW` are not moved; they are counted as one more than that.
+    `neighbours` are the successors of supernodes for a step onward, else the predecessors. More than `FEW`
+    are not moved; they are counted as one more than that.
     """
     own, count, i = stage[who[0]], 1, 0
     stage[who[0]] += step
     while i < count and count <= FEW:
         v = who[i]
         i += 1
-        first, last = order.before_start[v], order.before_start[v + 1]
-        if step > 0:
-            first, last = order.after_start[v], order.after_start[v + 1]
-        for k in range(first, last):
-            other = order.after[k] if step > 0 else order.before[k]
+        for k in range(neighbours.start[v], neighbours.start[v + 1]):
+            other = neighbours.items[k]
             if stage[other] == own and count <= FEW:
                 stage[other] += step
                 who[count] = other
@@ -168,7 +151,8 @@ def has_room(room: StageRoom, rank: Ints, stage: Ints, kinds: Ints) -> bool:
 def anneal_stages(
     model: PassModel,
     room: StageRoom,
-    order: StageOrder,
+    after: Rows,
+    before: Rows,
     state: AnnealedStages,
     rng: Ints,
     steps: int,
@@ -178,8 +162,10 @@ def anneal_stages(
 
     Parameters
     ----------
-    model, room, order
-        The passes, the memory and the order.
+    model, room
+        The passes and the memory.
+    after, before
+        The successors and the predecessors of supernodes.
     state
         The stages, which are changed.
     rng
@@ -190,7 +176,6 @@ def anneal_stages(
         At the start and at the end.
     """
     stage, kinds, value = state.stage, state.kinds, state.value
-    end, via = np.empty(len(model.graph.stage)), np.empty(len(model.graph.stage), np.int64)
     stages, unlike, limited = len(model.rank), kinds.min() < kinds.max(), np.isfinite(room.limit[kinds]).any()
     size, who = np.zeros(stages, np.int64), np.empty(FEW + 2, np.int64)
     for i in range(len(stage)):
@@ -210,12 +195,12 @@ def anneal_stages(
             other = one + step
             if other < 0 or other >= stages:
                 continue
-            count = follow(order, stage, who, step)
+            count = follow(after if step > 0 else before, stage, who, step)
             accepted = count <= FEW and count < size[one]
         # The makespan up to which the move is accepted is drawn first; the memory is looked at last.
         if accepted:
             limit = value[0] - temperature * np.log(draw_unit(rng))
-            found = estimated_makespan(model, stage, kinds, end, via)
+            found = estimated_makespan(model, stage, kinds)
             accepted = found <= limit and (not limited or has_room(room, model.rank, stage, kinds))
         if not accepted:
             for i in range(count):
@@ -254,8 +239,8 @@ class StageAnnealing:
     rng: np.random.Generator
     moves: int = 0
 
-    def rounds(self, known: Sequence[Valued], most: int) -> Iterator[StageBorders]:
-        """Yield the best stages of each of the first rounds.
+    def rounds(self, known: Sequence[Valued], most: int | None = None) -> Iterator[StageBorders]:
+        """Yield the best stages of each round, or of at most some first ones.
 
         They begin with known stages, of which there may be more after each round; each is given with its
         makespan.
@@ -273,10 +258,11 @@ class StageAnnealing:
         state = AnnealedStages(stage, kinds, stage.copy(), kinds.copy(), np.full(2, value))
         bits = self.rng.integers(1, 2**63, 1, dtype=np.uint64)
         model, room = estimates.model(borders.stages), StageRoom.of(problem, estimates.held(borders))
+        given = model, room, problem.successors, problem.predecessors, state, bits
         parts = -(-moves * min(problem.n, EFFORT.most) // EFFORT.chunk)
         for temperatures in pairwise((value * np.geomspace(hot, EFFORT.cold, parts + 1)).tolist()):
             if self.over():
                 break
-            anneal_stages(model, room, StageOrder.of(problem), state, bits, EFFORT.chunk, temperatures)
+            anneal_stages(*given, EFFORT.chunk, temperatures)
             self.moves += EFFORT.chunk
         return StageBorders.of(state.best_stage, tuple(state.best_kinds.tolist()))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class StageEstimates:
-    """Estimates of makespans; a tenth of a millisecond each, where a simulation takes a hundred times that.
+    """Estimates of makespans; some 20 microseconds each, where a simulation takes milliseconds.
 
     Parameters
     ----------
@@ -58,8 +58,7 @@ class StageEstimates:
         from partitioner.methods.virtual_stages.kernel import estimated_makespan  # loads numba
 
         model = self.model(borders.stages)
-        end, via = model.empty()
-        return float(estimated_makespan(model, borders.stage, np.array(borders.kinds), end, via))
+        return float(estimated_makespan(model, borders.stage, np.array(borders.kinds)))
 
     def held(self, borders: StageBorders) -> HeldByRank:
         """Return the samples that the devices of stages hold."""

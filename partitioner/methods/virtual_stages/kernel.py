@@ -134,15 +134,10 @@ class PassModel(NamedTuple):
     share: float
     sequential: bool
 
-    def empty(self) -> tuple[Floats, Ints]:
-        """Return arrays for the end of each pass, and for the pass that it waits for last."""
-        passes = len(self.graph.stage)
-        return np.empty(passes), np.empty(passes, dtype=np.int64)
-
 
 @njit(cache=True, nogil=True)
-def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints, end: Floats, via: Ints) -> float:
-    """Return the makespan of stages if every stage waits for its neighbours; fill `end` and `via`.
+def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints) -> float:
+    """Return the makespan of stages if every stage waits for its neighbours.
 
     Parameters
     ----------
@@ -150,10 +145,9 @@ def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints, end: Floats, 
         The passes, times and nets.
     stage, kinds
         Shape (supernodes,) and (devices,): the stage of each supernode, and the kind of each device.
-    end, via
-        As in :func:`path_ends`.
     """
-    stages = len(model.rank)
+    stages, passes = len(model.rank), len(model.graph.stage)
+    end, via = np.empty(passes), np.empty(passes, np.int64)
     into, out, length = np.zeros((stages, 2)), np.zeros((stages, 2)), np.zeros((stages, 3))
     sent, fetched = np.zeros((stages, 3)), np.zeros((stages, 3))
     stage_transfers(stage, model.rank, model.nets, into, out)

@@ -218,7 +218,9 @@ class PipelineTrials:
         return bool(choice.against), choice.makespan > self._fastest(choice.schedule), bound
 
     def _fastest(self, schedule: str) -> float:
-        return min(each.makespan for each in self.choices.values() if each.schedule == schedule)
+        """Return the least makespan of what can be used under a schedule; infinity if nothing can."""
+        usable = (one for one in self.choices.values() if one.schedule == schedule and not one.against)
+        return min((one.makespan for one in usable), default=math.inf)
 
     def _rank(self, trial: Trial) -> tuple[bool, float, float]:
         return self.choices[trial].rank

@@ -193,10 +193,8 @@ class StageRuns:
         once, kept = (np.bincount(stage, each, stages).astype(np.float64) for each in amounts)
         workspace = np.zeros(stages)
         np.maximum.at(workspace, stage, pipeline.workspace)
-        return (
-            self.estimates.held(borders).memory(once, kept, workspace)
-            - self.problem.memory[list(borders.kinds)]
-        )
+        held = self.estimates.held(borders)
+        return held.memory(once, kept, workspace) - self.problem.memory[list(borders.kinds)]
 
     def missing(self, borders: StageBorders) -> float:
         """Return the memory that the devices lack for stages.
@@ -222,8 +220,7 @@ class StageRuns:
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
-MANY = 9  # rounds of annealing: all of them
-NEAR = 1e-3  # the gap below which there are none
+NEAR = 1e-3  # the gap below which stages are not annealed
 LINE, LOADS, MOVES, PATHS = 0.2, 0.1, 0.1, 0.7  # parts of the remaining time for steps of the search
 USUAL = "1f1b"  # the schedule with one stage on a device whose pipelines are searched without cuts
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
@@ -269,8 +266,7 @@ class VirtualRanking(Ranking):
         if not self.is_proven(bound, self.settings.gap):
             for count in lines:
                 self._from_line(runs, count * runs.chunks, 1, starts)
-            near = self.is_proven(bound, NEAR)
-            self._move_borders(runs, starts, rounds=0 if near else MANY)
+            self._move_borders(runs, starts, rounds=0 if self.is_proven(bound, NEAR) else None)
         return bound
 
     def _least_load(self, runs: StageRuns, starts: list[Start]) -> float:
@@ -416,11 +412,12 @@ class VirtualRanking(Ranking):
         return timeline.makespan
 
     def _move_borders(
-        self, runs: StageRuns, starts: list[Start], share: float = 1.0, rounds: int = MANY
+        self, runs: StageRuns, starts: list[Start], share: float = 1.0, rounds: int | None = None
     ) -> None:
         """Simulate stages whose borders no move improves, from the best starts, at random, and annealed ones.
 
-        There are no moves at random if these are a part of the search alone.
+        There are no moves at random if these are a part of the search alone. `rounds` are those of annealing,
+        all if None.
         """
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 from threading import Event
@@ -36,6 +37,7 @@ from partitioner.cli.command_line import main
 from partitioner.methods.virtual_stages.borders import BordersEffort
 from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import Recipe
+from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline, simulated_choice
 from partitioner.planning.comparison.trials import PipelineTrials, Trial, least_makespan
 from partitioner.schedule import simulate
 from partitioner.workload.levels import Level
@@ -192,6 +194,40 @@ def test_time_that_is_left_goes_to_what_may_become_the_best(
     monkeypatch.setattr(PipelineTrials, "_planned", planned)
     PipelineTrials(workload, 8, Constraints(), 0, Clock(60.0), Interruption(None), None).run(trials)
     assert asked == [*trials, *(trials[place] for place in again)]
+
+
+def test_what_cannot_be_used_takes_no_time_from_slower_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan whose bound is above the makespan of a faster one is tried again if that one breaks a rule."""
+    workload, trials = Workload(line(), gpus()), [Trial(Recipe("1f1b", "1f1b"), Spread(n)) for n in (2, 1)]
+    plans = {trial: trial.planned(workload, 8, {"time_limit": 4.0}) for trial in trials}
+    asked = list[Trial]()
+
+    def planned(self: PipelineTrials, trial: Trial, seconds: float) -> Plan:
+        asked.append(trial)
+        plan = plans[trial]
+        assert isinstance(plan, Plan)
+        return replace(plan, stop_reason="time_limit")
+
+    def chosen(broken: str, *given: Any) -> RecommendedPipeline:
+        found = simulated_choice(*given)
+        assert found.plan is not None
+        slow = found.makespan > fast
+        plan = replace(found.plan, bound=(fast + found.makespan) / 2 if slow else 0.0)
+        return replace(found, plan=plan, against="" if slow else broken)
+
+    monkeypatch.setattr(PipelineTrials, "_planned", planned)
+    choices = PipelineTrials(workload, 8, Constraints(), 0, Clock(60.0), Interruption(None), None).run(trials)
+    fast, slow = sorted(one.makespan for one in choices)
+    slower = [trial for trial, one in zip(trials, choices, strict=True) if one.makespan == slow]
+    faster = [trial for trial in trials if trial not in slower]
+    assert fast < slow
+    for broken, again in (("", faster), ("a rule", slower)):
+        monkeypatch.setattr(
+            "partitioner.planning.comparison.trials.simulated_choice", partial(chosen, broken)
+        )
+        asked.clear()
+        PipelineTrials(workload, 8, Constraints(), 0, Clock(60.0), Interruption(None), None).run(trials)
+        assert asked == [*trials, *again]
 
 
 def test_an_interrupted_call_says_what_is_not_planned() -> None:
