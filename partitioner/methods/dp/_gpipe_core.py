@@ -20,7 +20,6 @@ from partitioner.methods.dp._stages_core import (
     NEAR,
     NODES,
     PINNED,
-    add_layers,
     add_numbers,
     remove_layers,
 )
@@ -131,8 +130,7 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     compute, size, number = tally.compute, tally.size, tally.number
     add_pass_nets(costs, tally.nets, v, depth)
     size[depth + 1] = size[depth] + terms.size[v]
-    add_numbers(limits.nodes, limits.pinned, tally.touching, v, number, depth)
-    add_layers(limits.layer_start, limits.layer, tally.layers, v, limits.by_layers, number, depth)
+    add_numbers(limits, tally.touching, tally.layers, v, number, depth)
     kept = (
         number[depth + 1, NODES] <= limits.most_nodes
         and number[depth + 1, LAYERS] <= limits.most_layers

@@ -347,8 +347,10 @@ def expand(net, bar, old, span, new, count, tables, last_level):
         open_row, open_rest, open_spare, unused_share = 0, 0.0, 0.0, 0.0
         for other in range(kinds):
             unused_share += (most[other] - used[i, other]) * most_share[other]
+            if by_set and used[i, other] < most[other]:
+                open_row |= 1 << other
         if by_set:
-            row, open_row = _row_of(used, most, i, int(kind[i])), _row_of(used, most, i, -1)
+            row = open_row if kind[i] < 0 else open_row | 1 << kind[i]
         if closing and is_new(held, used, key, i, words, closed):
             for v in range(n):
                 if not (held[i, v // BITS] >> (v % BITS)) & 1:
@@ -425,13 +427,3 @@ def expand(net, bar, old, span, new, count, tables, last_level):
             if share_room > 0.0:
                 score_of[place] = max(score_of[place], figures[OUTSIDE] / share_room)
     return rows, count
-
-
-@njit(cache=True, inner=True)
-def _row_of(used, most, i, k):
-    """Return the set of kinds with devices that chain `i` does not use, and kind `k`, in bits."""
-    row = 0 if k < 0 else 1 << k
-    for other in range(len(most)):
-        if used[i, other] < most[other]:
-            row |= 1 << other
-    return row

@@ -168,8 +168,11 @@ def _begin(lattice, model, walk, start):  # type: ignore[no-untyped-def]
         for v in range(len(walk.touching)):
             frontier += walk.touching[v] > 0 and not walk.placed[v]
     if ends.linked:
-        mark_nets(costs, walk.near, ends.one_below[place], False)
-        mark_nets(costs, walk.near, ends.one_below[start], True)
+        walk.near[:] = False
+        below = ends.one_below[start]
+        if below != NOWHERE:
+            for i in range(costs.net_start[below], costs.net_start[below + 1]):
+                walk.near[costs.net[i]] = True
     walk.at[PLACE], walk.at[DEPTH], walk.at[FRONTIER] = start, 0, frontier
     walk.cursor[0], walk.end[0] = lattice.start[start], lattice.start[start + 1]
     walk.blocked[0] = 0.0
@@ -245,8 +248,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
         if linked:
             add_sure(costs, inside, near, below, upper, v, sure, depth)
         add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
-        add_numbers(limits.nodes, limits.pinned, touching, v, number, depth)
-        add_layers(layer_start, layer_of, layers, v, by_layers, number, depth)
+        add_numbers(limits, touching, layers, v, number, depth)
         sum_of, number_of = sums[depth + 1], number[depth + 1]
         # a stage that is too large in one of these ways is so with every further supernode
         kept = number_of[NODES] <= most_nodes and number_of[LAYERS] <= most_layers
@@ -372,21 +374,17 @@ def add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def add_numbers(nodes, pinned, touching, v, number, depth):  # type: ignore[no-untyped-def]
-    """Add the nodes and pins to devices of `v`, and whether it has neighbours behind the stage."""
-    number[depth + 1, NODES] = number[depth, NODES] + nodes[v]
-    number[depth + 1, PINNED] = number[depth, PINNED] + pinned[v]
+def add_numbers(limits, touching, layers, v, number, depth):  # type: ignore[no-untyped-def]
+    """Add the nodes, pins and new layers of `v`, and whether it has neighbours behind the stage."""
+    number[depth + 1, NODES] = number[depth, NODES] + limits.nodes[v]
+    number[depth + 1, PINNED] = number[depth, PINNED] + limits.pinned[v]
     number[depth + 1, NEAR] = number[depth, NEAR] + (1 if touching[v] > 0 else 0)
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def add_layers(layer_start, layer_of, layers, v, by_layers, number, depth):  # type: ignore[no-untyped-def]
-    """Add `v` to the count of distinct layers of the stage."""
     found = number[depth, LAYERS]
-    if by_layers:
-        for i in range(layer_start[v], layer_start[v + 1]):
-            layers[layer_of[i]] += 1
-            found += layers[layer_of[i]] == 1
+    if limits.by_layers:
+        for i in range(limits.layer_start[v], limits.layer_start[v + 1]):
+            layer = limits.layer[i]
+            layers[layer] += 1
+            found += layers[layer] == 1
     number[depth + 1, LAYERS] = found
 
 
@@ -464,11 +462,3 @@ def sure_after(costs, inside, held, near, above, upper):  # type: ignore[no-unty
         elif held[source[net]] and not near[net] and (not upper or costs.pins[net] == 2):
             out += costs.leave[net]
     return into, out
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def mark_nets(costs, near, v, value):  # type: ignore[no-untyped-def]
-    """Set `near` to a value for the nets of a supernode, if there is one."""
-    if v != NOWHERE:
-        for i in range(costs.net_start[v], costs.net_start[v + 1]):
-            near[costs.net[i]] = value

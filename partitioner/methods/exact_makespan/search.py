@@ -103,29 +103,21 @@ def _first_anywhere(jobs: Jobs, path: Path, k: int) -> int:
     that is left then depends on all of them. On each device the tasks come in any order in which inputs come
     no later and outputs are needed no later; a task that is first in both respects may be first.
     """
-    chosen = NOWHERE
-    if _have_one_consumer(jobs, path):
-        for v in range(len(jobs.task)):
-            longest = chosen == NOWHERE or jobs.task[v].least > jobs.task[chosen].least
-            ready = path.task[v].device == NOWHERE and path.task[v].missing == 0
-            if longest and ready and _precedes(jobs, path, k, v):
-                chosen = v
-    return chosen
-
-
-@njit(cache=True, inner=True)
-def _have_one_consumer(jobs: Jobs, path: Path) -> bool:
-    """Whether no ready task has a consumer, or all have one consumer, the same."""
-    join = -2
+    chosen, join = NOWHERE, -2
     for v in range(len(jobs.task)):
         task, mine = jobs.task[v], path.task[v]
         if mine.device == NOWHERE and mine.missing == 0:
             count = task.end_out - task.first_out
             consumer = -1 if count == 0 else jobs.out[task.first_out].task
             if count > 1 or join not in (-2, consumer):
-                return False
+                return NOWHERE
             join = consumer
-    return True
+    for v in range(len(jobs.task)):
+        longest = chosen == NOWHERE or jobs.task[v].least > jobs.task[chosen].least
+        ready = path.task[v].device == NOWHERE and path.task[v].missing == 0
+        if longest and ready and _precedes(jobs, path, k, v):
+            chosen = v
+    return chosen
 
 
 @njit(cache=True, inner=True)

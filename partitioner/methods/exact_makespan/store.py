@@ -79,7 +79,11 @@ def is_new(jobs: Jobs, path: Path, k: int, store: Store) -> bool:
         for j in range(words if same else 0):
             same &= store.keys[entry.key_at + j] == store.key[j]
         if same:
-            better, worse = _compare(store.value, values, store.values, entry.value_at)
+            better, worse = True, True  # no value stored is larger, or none is smaller
+            for j in range(values):
+                stored = store.values[entry.value_at + j]
+                better &= stored <= store.value[j]
+                worse &= stored >= store.value[j]
             if better:
                 return False
             if worse:
@@ -104,18 +108,6 @@ def _add(store: Store, bucket: int, stamp: int, words: int, values: int) -> None
     following.key_at, following.value_at = entry.key_at + words, entry.value_at + values
     entry.stamp, entry.link = stamp, store.first[bucket] - 1
     store.first[bucket] = store.used[0] = used + 1
-
-
-@njit(cache=True, inner=True)
-def _compare(value: Floats, count: int, stored: Floats, at: int) -> tuple[bool, bool]:
-    """Return whether none of the values stored from `at` on is larger, and whether none is smaller."""
-    better, worse = True, True
-    for i in range(count):
-        better &= stored[at + i] <= value[i]
-        worse &= stored[at + i] >= value[i]
-        if not (better or worse):
-            break
-    return better, worse
 
 
 @njit(cache=True, inner=True)

@@ -47,8 +47,17 @@ def critical_path(tasks: Tasks, rank: Floats) -> Ints:
     Ints
         The tasks of the path, producers first (FastT, Section 5.1: SET_CP).
     """
-    path: Ints = along(tasks.before.start, tasks.after.start, tasks.after.items, rank)
-    return path
+    start, after = tasks.after.start, tasks.after.items
+    first = np.lexsort((after, -rank[after], tasks.after.owners()))  # by falling rank within each row
+    following = np.full(tasks.n, NOWHERE)
+    leads = np.diff(start) > 0
+    following[leads] = after[first[start[:-1][leads]]]
+    entries, next_of, path = np.flatnonzero(np.diff(tasks.before.start) == 0), following.tolist(), list[int]()
+    v = int(entries[np.argmax(rank[entries])]) if len(entries) else NOWHERE
+    while v != NOWHERE:
+        path.append(v)
+        v = next_of[v]
+    return np.array(path, dtype=np.int64)
 
 
 def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
@@ -74,26 +83,6 @@ def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
         previous[mine[1:]] = mine[:-1]
     path: Ints = _backwards(arrays, state, previous)
     return path
-
-
-@njit(cache=True, nogil=True)
-def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
-    """Return :func:`critical_path`; the rows of producers start at `entry`, those of consumers at `start`."""
-    v = NOWHERE
-    for u in range(len(rank)):
-        if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):
-            v = u
-    path, length = np.empty(len(rank), dtype=np.int64), 0
-    while v != NOWHERE:
-        path[length] = v
-        length += 1
-        largest = NOWHERE
-        for e in range(start[v], start[v + 1]):
-            w = after[e]
-            if largest == NOWHERE or rank[w] > rank[largest] or (rank[w] == rank[largest] and w < largest):
-                largest = w
-        v = largest
-    return path[:length].copy()
 
 
 @njit(cache=True, nogil=True)

@@ -17,57 +17,68 @@ from partitioner.base.compiled import njit
 from partitioner.methods.placers.dpos import dpos, dpos_schedule, schedule_path
 from partitioner.methods.placers.dpos_draft import CONCATENATE, PART, SPLIT, WHOLE, Draft, Share, draft_of
 from partitioner.methods.placers.found import Found
-from partitioner.methods.placers.task_arrays import TaskArrays, arrays_of
 from partitioner.methods.placers.timing import makespan
-from partitioner.problem.arrays import Floats, Ints, Rows
+from partitioner.problem.arrays import Bools, Floats, Ints, Rows
 from partitioner.problem.tasks import Tasks
 
 
-@njit(cache=True, nogil=True)
-def heads(arrays: TaskArrays, role: Ints, lines: Floats, least: Floats) -> Floats:
-    """Return when each task ends at the earliest, shape (n,).
+def heads(draft: Draft, lines: Floats) -> Floats:
+    """Return when each task of a draft ends at the earliest, shape (n,).
 
     Parameters
     ----------
-    arrays, role
-        The tasks, and the role of each.
+    draft
+        The tasks.
     lines
         As in :attr:`Tasks.links`.
-    least
-        Shape (n,): the least time of each task.
     """
-    head = np.zeros(len(least))
-    for v in range(len(head)):
-        row = arrays.before[arrays.before_start[v] : arrays.before_start[v + 1]]
-        for u in row:
-            head[v] = max(head[v], head[u])
-        if role[v] == CONCATENATE:
-            part, made = row[0], arrays.before_tensor[arrays.before_start[v]]
-            for e in range(arrays.before_start[part], arrays.before_start[part + 1]):
-                costs = arrays.cost[arrays.before_tensor[e]], arrays.cost[made]
-                through = spread(len(row), least[part], costs, lines, len(arrays.time))
-                head[v] = max(head[v], head[arrays.before[e]] + through)
-        head[v] += least[v]
-    return head
+    tasks, least = draft.tasks, draft.tasks.time.min(axis=0)
+    order, cost, joins = np.arange(tasks.n), tasks.cost[tasks.before_tensor], draft.role == CONCATENATE
+    found: Floats = longest_before(order, tasks.before, cost, joins, lines, least, len(tasks.limit))
+    return np.asarray(found + least)
+
+
+def tails(draft: Draft, lines: Floats) -> Floats:
+    """Return the least time from the end of each task to the end of all, shape (n,); see :func:`heads`."""
+    tasks, least = draft.tasks, draft.tasks.time.min(axis=0)
+    order, cost = np.arange(tasks.n - 1, -1, -1), tasks.cost[tasks.after_tensor]
+    splits = draft.role == SPLIT
+    found: Floats = longest_before(order, tasks.after, cost, splits, lines, least, len(tasks.limit))
+    return found
 
 
 @njit(cache=True, nogil=True)
-def tails(arrays: TaskArrays, role: Ints, lines: Floats, least: Floats) -> Floats:
-    """Return the least time from the end of each task to the end of all, shape (n,); see :func:`heads`."""
-    tail = np.zeros(len(least))
-    for v in range(len(tail) - 1, -1, -1):
-        begin, end = arrays.after_start[v], arrays.after_start[v + 1]
+def longest_before(
+    order: Ints, rows: Rows, cost: Floats, joins: Bools, lines: Floats, least: Floats, devices: int
+) -> Floats:
+    """Return the longest path to each task, without the task, shape (n,).
+
+    Parameters
+    ----------
+    order
+        The tasks, each after those of its row.
+    rows, cost
+        The tasks before each one, and the cost of the tensor of each of these edges.
+    joins
+        Shape (n,): whether the tasks of the row are the parts of one that was split.
+    lines, devices
+        The links as in :attr:`Tasks.links`, and the number of devices.
+    least
+        Shape (n,): the least time of each task.
+    """
+    length = np.zeros(len(least))
+    for v in order:
+        begin, end = rows.start[v], rows.start[v + 1]
         for e in range(begin, end):
-            tail[v] = max(tail[v], least[arrays.after[e]] + tail[arrays.after[e]])
-        if role[v] == SPLIT:
-            part = arrays.after[begin]
-            e = arrays.after_start[part]
-            if e < arrays.after_start[part + 1]:
-                costs = arrays.cost[arrays.after_tensor[begin]], arrays.cost[arrays.after_tensor[e]]
-                through = spread(end - begin, least[part], costs, lines, len(arrays.time))
-                last = arrays.after[e]
-                tail[v] = max(tail[v], through + least[last] + tail[last])
-    return tail
+            u = rows.items[e]
+            length[v] = max(length[v], length[u] + least[u])
+        if joins[v]:
+            part = rows.items[begin]
+            for e in range(rows.start[part], rows.start[part + 1]):
+                u = rows.items[e]
+                through = spread(end - begin, least[part], (cost[e], cost[begin]), lines, devices)
+                length[v] = max(length[v], length[u] + least[u] + through)
+    return length
 
 
 def least_makespan(tasks: Tasks, lines: Floats, head: Floats, tail: Floats, v: int, share: Share) -> float:
@@ -240,8 +251,7 @@ class Trials:
     @cached_property
     def around(self) -> tuple[Floats, Floats]:
         """Shape (n,) each: the earliest end of each task, and the least time from there to the end of all."""
-        given = _as_read(self.draft, self.lines)
-        return heads(*given), tails(*given)
+        return heads(self.draft, self.lines), tails(self.draft, self.lines)
 
     def value(self, v: int, share: Share, cutoff: float) -> float:
         """Return the makespan by DPOS with task `v` split.
@@ -256,14 +266,8 @@ class Trials:
         if split.tasks.contention:
             found = dpos(split.tasks, self.reserve)
             return np.inf if found is None else makespan(split.tasks, found.device, found.order)
-        tail = tails(*_as_read(split, self.lines))
-        state = dpos_schedule(split.tasks, self.reserve, None, cutoff, tail)
+        state = dpos_schedule(split.tasks, self.reserve, None, cutoff, tails(split, self.lines))
         return np.inf if state is None else float(state.finish.max(initial=0.0))
-
-
-def _as_read(draft: Draft, lines: Floats) -> tuple[TaskArrays, Ints, Floats, Floats]:
-    """Return the arguments of :func:`heads` and :func:`tails`."""
-    return arrays_of(draft.tasks), draft.role, lines, draft.tasks.time.min(axis=0)
 
 
 SLACK = 1 + 1e-12  # for rounding, as times are added up in different orders

@@ -373,23 +373,8 @@ def with_nets(
     first_terms: Floats, last_terms: Floats, nets: CutNets, a: int, c: int, b: int, d: int
 ) -> float:
     """Return the load of a device with the stages from a to c and from b to d, or d to b, and all nets."""
-    into, out = joint_transfers(nets, a, c, b, d)
-    load = 0.0
-    for t in range(len(first_terms)):
-        term = first_terms[t, a, c] + last_terms[t, b, d]
-        if len(first_terms) == 1 or (len(first_terms) == 2 and t == 1):
-            term += into + out
-        elif t > 0:
-            term += into if t == 1 else out
-        load = max(load, term)
-    return load
-
-
-@njit(cache=True, inner=True)
-def joint_transfers(nets: CutNets, a: int, c: int, b: int, d: int) -> tuple[float, float]:
-    """Return the transfers in and out of a device with two stages, see :func:`with_nets`."""
     held, sent, pins, cost = nets
-    into, out = 0.0, 0.0
+    into, out, load = 0.0, 0.0, 0.0
     for e in range(len(cost)):
         inside = held[c, e] - held[a, e] + abs(held[d, e] - held[b, e])
         if inside == 0 or inside == pins[e]:
@@ -398,7 +383,14 @@ def joint_transfers(nets: CutNets, a: int, c: int, b: int, d: int) -> tuple[floa
             out += cost[e]
         else:
             into += cost[e]
-    return into, out
+    for t in range(len(first_terms)):
+        term = first_terms[t, a, c] + last_terms[t, b, d]
+        if len(first_terms) == 1 or (len(first_terms) == 2 and t == 1):
+            term += into + out
+        elif t > 0:
+            term += into if t == 1 else out
+        load = max(load, term)
+    return load
 
 
 @njit(cache=True, inner=True)
