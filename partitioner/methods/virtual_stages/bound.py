@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from ortools.linear_solver import pywraplp
@@ -23,6 +23,13 @@ from partitioner.methods.virtual_stages.bound_walk import ChainWalk
 from partitioner.methods.virtual_stages.kernel import path_ends
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.problem.arrays import Floats, Ints
+
+
+class TimedChain(NamedTuple):
+    """A pipeline that the search has come to: the length of its longest path, and its cuts, (stages + 1,)."""
+
+    length: float
+    borders: Ints
 
 
 class PathMaster:
@@ -130,8 +137,8 @@ class PathBoundEffort:
         The factors for the steps of walks: each time that one is given up, and at most.
     passes, choices
         The most passes of a pipeline, and the most choices of the stages that do not wait.
-    cells
-        Pairs of cuts for all numbers of devices that are looked at together.
+    cuts, cells
+        The most cuts, and pairs of cuts for all numbers of devices that are looked at together.
     walked
         Steps after which no walk that was given up is done again.
     halved
@@ -141,7 +148,7 @@ class PathBoundEffort:
     narrow: float = 5e-4
     unsure: float = 0.005
     below: float = 0.03
-    ahead: int = 8_000_000
+    ahead: int = 2_000_000
     close: float = 1e-4
     prices: int = 120
     rounds: int = 6
@@ -153,6 +160,7 @@ class PathBoundEffort:
     patience: int = 64
     passes: int = 150_000
     choices: int = 1000
+    cuts: int = 2000
     cells: int = 4_000_000
     walked: int = 500_000_000
     halved: int = 2000
@@ -176,8 +184,8 @@ class PathBound:
         For each device the kinds of which it may be.
     apart
         The numbers of the stages that do not wait for others.
-    lists
-        The stages that there may be.
+    open_lists
+        Returns the stages that there may be, with the transfers that they surely pay.
     nets
         The nets that are not in the times of stages.
     times_of
@@ -194,7 +202,7 @@ class PathBound:
     ranks: Ints
     dealing: Dealing
     apart: frozenset[int]
-    lists: ArcLists
+    open_lists: Callable[[], ArcLists]
     nets: JointNets
     times_of: Callable[[Ints], Floats]
     settings: Settings
@@ -212,7 +220,6 @@ class PathBound:
 
     def __post_init__(self) -> None:
         self.rows = self._along_devices()
-        self.lists = with_sure_transfers(self.lists, self.nets)
         self.paths += self.rows
 
     @property
@@ -232,23 +239,23 @@ class PathBound:
         self.high, self.given_up, self.most_steps = high, False, self.most_steps * EFFORT.further
         return True
 
-    def begin(self, limit: float, refuting: bool = False) -> Iterator[Ints]:
+    def begin(self, limit: float, refuting: bool = False) -> Iterator[TimedChain]:
         """Raise the bound to the best prices of paths, or to a limit; yield pipelines as :meth:`halve`.
 
         If the limit is to be refuted, the bound is not raised where prices alone cannot do that.
         """
-        low = yield from self._priced(self.lists, limit, refuting)
+        low = yield from self._priced(self.open_lists(), limit, refuting)
         self.bound = max(self.bound, min(low, limit))
 
-    def halve(self) -> Iterator[Ints]:
+    def halve(self) -> Iterator[TimedChain]:
         """Halve the distance between the bound and the makespan below which it is sought.
 
         The first time a short walk is to refute all up to a little below that makespan.
 
         Yields
         ------
-        array of int
-            Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
+        TimedChain
+            A pipeline, which may be a good one.
         """
         below = self.high * (1 - EFFORT.below)
         first, self.tried = not self.tried and below > self.bound, True
@@ -258,9 +265,9 @@ class PathBound:
         elif not self.settings.expired:
             self.high = min(self.high if first else limit, self.found)
 
-    def _refuted(self, limit: float, steps: int) -> Generator[Ints, None, bool]:
+    def _refuted(self, limit: float, steps: int) -> Generator[TimedChain, None, bool]:
         """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
-        lists, most = self.lists, limit * (1 + ROUNDING)
+        lists, most = self.open_lists(), limit * (1 + ROUNDING)
         for _ in range(EFFORT.rounds):
             low = yield from self._priced(lists, limit, True)
             if low > most:
@@ -273,7 +280,7 @@ class PathBound:
                 break
         return (yield from self._walked(lists, most, steps))
 
-    def _walked(self, lists: ArcLists, most: float, steps: int) -> Generator[Ints, None, bool]:
+    def _walked(self, lists: ArcLists, most: float, steps: int) -> Generator[TimedChain, None, bool]:
         """Return whether a walk over the chains of open stages finds none up to `most`; yield good ones."""
         paths = [*self.rows, *self.weighted[-WALK.weighted :], *self.kept]
         walk = ChainWalk(lists, self.nets, paths, most, self.settings, steps)
@@ -287,7 +294,7 @@ class PathBound:
             length = float((path * times).sum())
             if length < self.found:
                 self.found = length
-                yield borders
+                yield TimedChain(length, borders)
             if length <= most:
                 break
             walk.compare(path)
@@ -296,7 +303,7 @@ class PathBound:
         self.given_up |= walk.given_up
         return walk.ended
 
-    def _shorten(self, walk: ChainWalk) -> Iterator[Ints]:
+    def _shorten(self, walk: ChainWalk) -> Iterator[TimedChain]:
         """Compare weighted paths that exclude as short a beginning of the walk's chain as is found."""
         low, high, excluded = walk.same, walk.stages, 0
         stages = high
@@ -310,7 +317,7 @@ class PathBound:
             stages = (low + high) // 2
         walk.skip(excluded)
 
-    def _excluded(self, walk: ChainWalk, stages: int) -> Generator[Ints, None, bool]:
+    def _excluded(self, walk: ChainWalk, stages: int) -> Generator[TimedChain, None, bool]:
         """Compare the path that excludes the first stages of the walk's chain best; return if it does."""
         master, lists = PathMaster(walk.paths), with_sure_transfers(walk.beginning(stages), self.nets)
         low, paths = yield from self._raised(lists, walk.limit, master, True)
@@ -319,7 +326,9 @@ class PathBound:
             walk.compare(path)
         return low > walk.limit * (1 + ROUNDING)
 
-    def _priced(self, lists: ArcLists, limit: float, refuting: bool = False) -> Generator[Ints, None, float]:
+    def _priced(
+        self, lists: ArcLists, limit: float, refuting: bool = False
+    ) -> Generator[TimedChain, None, float]:
         """Return a lower bound for pipelines of open stages, see :meth:`_raised`; keep what it has found."""
         master = PathMaster(self.paths[-EFFORT.paths :])
         self._add_known(lists, master)
@@ -330,7 +339,7 @@ class PathBound:
 
     def _raised(
         self, lists: ArcLists, limit: float, master: PathMaster, refuting: bool
-    ) -> Generator[Ints, None, tuple[float, list[Floats]]]:
+    ) -> Generator[TimedChain, None, tuple[float, list[Floats]]]:
         """Return a lower bound for pipelines of open stages; it is raised until it exceeds a limit.
 
         With it come the weighted paths that have raised it, the best one last. If the limit is to be refuted,
@@ -355,7 +364,7 @@ class PathBound:
             times, borders = lists.surely[best], np.append(0, lists.items[best])
             if borders.tobytes() not in master.chains:
                 master.add_chain(borders, times)
-                yield borders
+                yield TimedChain(self._length(self.times_of(borders)), borders)
             self._longest(times, master)
         return low, found
 
@@ -375,6 +384,10 @@ class PathBound:
         path = self._path(times)
         master.add_path(path)
         return float((path * times).sum())
+
+    def _length(self, times: Floats) -> float:
+        """Return the length of the longest path at given times of passes."""
+        return float((self._path(times) * times).sum())
 
     def _path(self, times: Floats) -> Floats:
         """Return how many passes of each stage and kind the longest path has, shape (stages, 3)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -32,8 +31,10 @@ class ArcLists(NamedTuple):
 
     Parameters
     ----------
-    start, items
-        Shape (stages, m + 1) and flat: the cuts to which a stage from each cut leads, as rows.
+    start, end
+        Shape (stages, m): where the cuts in `items` to which a stage leads from each cut begin and end.
+    items
+        These cuts, ascending for each stage and cut.
     times
         Shape (items, 3): the times of the passes of each of them.
     surely
@@ -41,6 +42,7 @@ class ArcLists(NamedTuple):
     """
 
     start: Ints
+    end: Ints
     items: Ints
     times: Floats
     surely: Floats
@@ -53,20 +55,7 @@ class ArcLists(NamedTuple):
     @property
     def cuts(self) -> int:
         """How many cuts there are."""
-        return int(self.start.shape[1]) - 1
-
-    @classmethod
-    def joined(cls, parts: Sequence[ArcLists]) -> ArcLists:
-        """Return the lists of stages one after another."""
-        before = np.append(0, np.cumsum([len(part.items) for part in parts]))
-        starts = [part.start + first for part, first in zip(parts, before, strict=False)]
-        items, times, surely = (np.concatenate(column) for column in list(zip(*parts, strict=True))[1:])
-        return cls(np.concatenate(starts), items, times, surely)
-
-    @property
-    def connected(self) -> ArcLists:
-        """The stages that are in whole chains."""
-        return self.up_to(np.zeros((self.stages, 3)), 0.0)
+        return int(self.start.shape[1])
 
     def rest(self, path: Floats, through: Floats = NOTHING) -> tuple[Floats, Ints]:
         """Return `rest` and `via` of a weighted path, see :func:`fill_least`; fill `through`."""
@@ -90,7 +79,7 @@ class ArcLists(NamedTuple):
 
     def up_to(self, path: Floats, most: float) -> ArcLists:
         """Return the stages with which a weighted path may have at most some length."""
-        through = np.empty(len(self.items))
+        through = np.full(len(self.items), np.inf)
         self.rest(path, through)
         return self._where(through <= most)
 
@@ -98,26 +87,30 @@ class ArcLists(NamedTuple):
         """Return the stages of the chains whose first cuts are given."""
         keep = np.ones(len(self.items), dtype=bool)
         for stage, (first, last) in enumerate(pairwise(borders.tolist())):
-            keep[self.start[stage, 0] : self.start[stage, -1]] = False
-            start, end = self.start[stage, first : first + 2]
+            keep[self.start[stage, 0] : self.end[stage, -1]] = False
+            start, end = self.start[stage, first], self.end[stage, first]
             keep[start:end] = self.items[start:end] == last
         return self._where(keep)
 
     def places(self, chains: Ints) -> Ints:
-        """Return the places in `items` of the stages of chains, by their cuts, shape (..., stages + 1).
+        """Return the places in `items` of the stages of chains, by their cuts, shape (k, stages + 1).
 
-        Shape (..., stages); -1 for stages that are not open.
+        Shape (k, stages); -1 for stages that are not open.
         """
-        rows = np.repeat(np.arange(self.stages * self.cuts), np.diff(self.start).ravel())
-        open_ = np.append(rows * self.cuts + self.items, -1)
-        asked = (np.arange(self.stages) * self.cuts + chains[..., :-1]) * self.cuts + chains[..., 1:]
-        found = np.searchsorted(open_[:-1], asked)
-        return np.where(open_[found] == asked, found, -1)
+        found = np.full((len(chains), self.stages), -1)
+        for chain, stage in np.ndindex(*found.shape):
+            first, last = chains[chain, stage : stage + 2]
+            start, end = self.start[stage, first], self.end[stage, first]
+            place = start + int(np.searchsorted(self.items[start:end], last))
+            if place < end and self.items[place] == last:
+                found[chain, stage] = place
+        return found
 
     def _where(self, keep: Bools) -> ArcLists:
         """Return the stages of which `keep`, shape of `items`, is true."""
-        before = np.append(0, np.cumsum(keep))
-        return ArcLists(before[self.start], self.items[keep], self.times[keep], self.surely[keep])
+        before, chosen = np.append(0, np.cumsum(keep)), np.flatnonzero(keep)
+        start, end, items = before[self.start], before[self.end], self.items[chosen]
+        return ArcLists(start, end, items, self.times.take(chosen, axis=0), self.surely.take(chosen, axis=0))
 
 
 @njit(cache=True, nogil=True)
@@ -132,7 +125,7 @@ def fill_least(arcs: ArcLists, path: Floats, rest: Floats, via: Ints, through: F
         Shape (stages + 1, m) and (stages, m): filled with the least that the stages from each one on add, by
         the cut where they begin, and with the place in ``arcs.items`` of the first of them.
     through
-        Shape of ``arcs.items``: filled with the least length with each stage; not if it is empty.
+        Shape of ``arcs.items``: filled with the least length with each open stage; not if it is empty.
     """
     before = np.full(rest.shape, np.inf)
     before[0, 0] = 0.0
@@ -141,7 +134,7 @@ def fill_least(arcs: ArcLists, path: Floats, rest: Floats, via: Ints, through: F
     for stage in range(len(path) - 1, -1, -1):
         prices = path[stage]
         for a in range(rest.shape[1]):
-            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
+            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
                 times, following = arcs.surely[i], rest[stage + 1, arcs.items[i]]
                 cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
                 if cost + following < rest[stage, a]:
@@ -149,7 +142,7 @@ def fill_least(arcs: ArcLists, path: Floats, rest: Floats, via: Ints, through: F
     for stage in range(len(path) if len(through) else 0):
         prices = path[stage]
         for a in range(rest.shape[1]):
-            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1]):
+            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
                 c, times = arcs.items[i], arcs.surely[i]
                 cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
                 before[stage + 1, c] = min(before[stage + 1, c], before[stage, a] + cost)
@@ -185,12 +178,15 @@ class StageTimes:
         devices = self.model.devices
         return range(devices - 1, devices + 1) if self.model.schedule.vee else range(0)
 
-    def arcs(self, kinds: Kinds, bare: bool, open_: Bools) -> ArcLists:
-        """Return the stages that are open, shape (m, m), as one row of lists, see :meth:`least`."""
-        first, last = np.nonzero(open_)
-        start = np.append(0, np.cumsum(open_.sum(axis=1)))
-        times = np.ascontiguousarray(self.least(kinds, bare)[:, first, last].T)
-        return ArcLists(start[None, :], last, times, times)
+    def arcs(self, kinds: Kinds, bare: bool, open_: Bools) -> tuple[Ints, Ints, Floats]:
+        """Return the stages of some kinds that are open, shape (m, groups, m), by their first cut and group.
+
+        With the places before each group and after the last one come the last cuts of stages and, shape
+        (items, 3), their times, see :meth:`least`.
+        """
+        first, _, last = np.nonzero(open_)
+        start = np.append(0, np.cumsum(open_.sum(axis=2)))
+        return start, last, np.ascontiguousarray(self.least(kinds, bare)[:, first, last].T)
 
     def of_chain(self, dealing: Dealing, borders: Ints) -> Floats:
         """Return the times of the passes of a chain, shape (stages, 3).

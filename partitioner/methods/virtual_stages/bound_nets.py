@@ -10,15 +10,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, early_pins
 from partitioner.methods.virtual_stages.model import VirtualModel
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
 from partitioner.problem.problem import Nets
 
 FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
 MOST_DEVICES = 63  # the bits of a set of devices
+THERE, ELSEWHERE = 1, 2  # some pins may be on a device, and some surely are not
+NONE, ALL = np.uint64(0), ~np.uint64(0)
+Bits = NDArray[np.uint64]
 
 
 class JointNets(NamedTuple):
@@ -35,10 +39,10 @@ class JointNets(NamedTuple):
         Shape (nets,): in which pass it is made, and read.
     rank
         Shape (stages,): the device of every stage.
-    pin_start, pins
-        Rows over nets: the supernodes of each.
-    member
-        Shape (m, n): the supernodes before each cut.
+    pins, member
+        Shapes (nets, words) and (m, words): the supernodes of each net and before each cut, as bits.
+    crossing
+        The nets with pins before and after each cut.
     """
 
     held: Ints
@@ -48,9 +52,9 @@ class JointNets(NamedTuple):
     made: Ints
     read: Ints
     rank: Ints
-    pin_start: Ints
-    pins: Ints
-    member: Bools
+    pins: Bits
+    member: Bits
+    crossing: Rows
 
 
 def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
@@ -64,9 +68,9 @@ def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
     nets = model.costs[0].nets(joint)
     read = [_read_in(problem.nets, e) for e in np.flatnonzero(joint).tolist()]
     cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None]
-    rows = problem.nets.pins.lists()
-    pins = [rows[e] for e in np.flatnonzero(joint).tolist()]
-    start = np.append(0, np.cumsum([len(row) for row in pins], dtype=np.int64))
+    cut, crossing = np.nonzero((nets.held > 0) & (nets.held < nets.pins))
+    pins = np.zeros((len(joint), problem.n), dtype=bool)
+    pins[problem.nets.pins.owners(), problem.nets.pins.items] = True
     return JointNets(
         nets.held,
         nets.sent,
@@ -75,10 +79,16 @@ def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
         problem.nets.made[joint],
         np.array(read, dtype=np.int64),
         model.ranks,
-        start,
-        np.concatenate([*pins, np.empty(0, dtype=np.int64)]),
-        model.cuts.member,
+        _as_bits(pins[joint]),
+        _as_bits(model.cuts.member),
+        rows_of(cut, crossing, len(nets.held)),
     )
+
+
+def _as_bits(rows: Bools) -> Bits:
+    """Return rows of booleans as bits, shape (rows, words)."""
+    found = np.packbits(rows, axis=1, bitorder="little")
+    return np.pad(found, ((0, 0), (0, -found.shape[1] % 8))).view(np.uint64)
 
 
 def _read_in(nets: Nets, e: int) -> int:
@@ -92,15 +102,15 @@ def with_sure_transfers(arcs: ArcLists, nets: JointNets) -> ArcLists:
     """Return the same stages with the transfers of shared nets that each of them surely pays."""
     if not len(nets.made):
         return arcs
-    shape = arcs.stages + 1, arcs.cuts, nets.member.shape[1]
-    before, after = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    shape = arcs.stages + 1, arcs.cuts, len(nets.cost), nets.member.shape[1]
+    before, after = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.uint64)
     found = arcs._replace(surely=arcs.times.copy())
     fill_sure(found, nets, before, after)
     return found
 
 
 @njit(cache=True, nogil=True)
-def fill_sure(arcs: ArcLists, nets: JointNets, before: Ints, after: Ints) -> None:
+def fill_sure(arcs: ArcLists, nets: JointNets, before: Bits, after: Bits) -> None:
     """Add to the times of stages the transfers that they surely pay.
 
     Parameters
@@ -108,58 +118,85 @@ def fill_sure(arcs: ArcLists, nets: JointNets, before: Ints, after: Ints) -> Non
     arcs, nets
         The stages, and the nets that are not in their times.
     before, after
-        Shape (stages + 1, m, n), zeros: filled with the devices, as bits, on which supernodes before and
-        after each cut may be if a stage begins there.
+        Shape (stages + 1, m, devices, words), zeros: filled with the supernodes before and after each cut
+        that may be on each device if a stage begins there.
     """
     stages, m, rank, member = len(arcs.start), before.shape[1], nets.rank, nets.member
     begun, ended = np.zeros((stages + 1, m), np.bool_), np.zeros((stages + 1, m), np.bool_)
     begun[0, 0], ended[stages, m - 1] = True, True
     for stage in range(stages):
         for a in range(m):
-            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1] if begun[stage, a] else 0):
+            for i in range(arcs.start[stage, a], arcs.end[stage, a] if begun[stage, a] else 0):
                 c = arcs.items[i]
                 begun[stage + 1, c] = True
-                for v in range(member.shape[1]):
-                    if member[c, v]:
-                        before[stage + 1, c, v] |= before[stage, a, v] if member[a, v] else 1 << rank[stage]
+                add_stage(before[stage, a], before[stage + 1, c], member[a], member[c], rank[stage])
     for stage in range(stages - 1, -1, -1):
         for a in range(m):
-            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1] if begun[stage, a] else 0):
-                c = arcs.items[i]
-                if not ended[stage + 1, c]:
-                    continue
-                ended[stage, a] = True
-                for v in range(member.shape[1]):
-                    if not member[a, v]:
-                        after[stage, a, v] |= 1 << rank[stage] if member[c, v] else after[stage + 1, c, v]
-    for stage in range(stages):
-        for a in range(m):
-            for i in range(arcs.start[stage, a], arcs.start[stage, a + 1] if begun[stage, a] else 0):
+            for i in range(arcs.start[stage, a], arcs.end[stage, a] if begun[stage, a] else 0):
                 c = arcs.items[i]
                 if ended[stage + 1, c]:
-                    pay_sure(nets, stage, a, c, before[stage, a], after[stage + 1, c], arcs.surely[i])
+                    ended[stage, a] = True
+                    add_stage(
+                        after[stage + 1, c], after[stage, a], nets.member[a], nets.member[c], rank[stage]
+                    )
+    early, late = np.empty(len(nets.made), np.int64), np.zeros((m, len(nets.made)), np.int64)
+    for stage in range(stages):
+        d = rank[stage]
+        for e in range(len(nets.made)):
+            for c in range(m):
+                late[c, e] = pins_on(nets.pins[e], member[c], ALL, after[stage + 1, c, d])
+        for a in range(m):
+            if not begun[stage, a]:
+                continue
+            for e in range(len(nets.made)):
+                early[e] = pins_on(nets.pins[e], member[a], NONE, before[stage, a, d])
+            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
+                c = arcs.items[i]
+                if ended[stage + 1, c]:
+                    pay_sure(nets, d, a, c, early, late[c], arcs.surely[i])
 
 
 @njit(cache=True, inner=True)
-def pay_sure(nets: JointNets, stage: int, a: int, c: int, before: Ints, after: Ints, times: Floats) -> None:
-    """Add to the times of a stage from cut `a` to cut `c` the transfers that it surely pays.
+def pay_sure(nets: JointNets, d: int, a: int, c: int, early: Ints, late: Ints, times: Floats) -> None:
+    """Add to the times of a stage from cut `a` to cut `c` on device `d` the transfers that it surely pays.
 
-    `before` and `after`, shape (n,), are the devices on which supernodes before and after it may be.
+    `early` and `late`, shape (nets,), say where the pins of nets before and after it may be, see
+    :func:`pins_on`.
     """
-    d, member = nets.rank[stage], nets.member
-    for e in range(len(nets.made)):
-        inside, cost = nets.held[c, e] - nets.held[a, e], nets.cost[d, e]
-        if inside == 0 or cost == 0 or inside == nets.pin_start[e + 1] - nets.pin_start[e]:
+    start, items = nets.crossing
+    i, j = start[a], start[c]
+    while i < start[a + 1] or j < start[c + 1]:  # the nets that cross either cut, ascending
+        e = items[i] if j == start[c + 1] or (i < start[a + 1] and items[i] <= items[j]) else items[j]
+        i += i < start[a + 1] and items[i] == e
+        j += j < start[c + 1] and items[j] == e
+        cost, where = nets.cost[d, e], early[e] | late[e]
+        if nets.held[c, e] == nets.held[a, e] or cost == 0:
             continue
-        others, elsewhere = False, False  # pins that may be on the device, and that surely are not
-        for j in range(nets.pin_start[e], nets.pin_start[e + 1]):
-            v = nets.pins[j]
-            if member[a, v] or not member[c, v]:
-                where = before[v] if member[a, v] else after[v]
-                others |= (where >> d & 1) == 1
-                elsewhere |= (where >> d & 1) == 0
         if nets.sent[c, e] > nets.sent[a, e]:
-            if elsewhere:
+            if where & ELSEWHERE:
                 times[nets.made[e]] += cost
-        elif not others:
+        elif not where & THERE:
             times[0 if nets.early[c, e] > nets.early[a, e] else 1] += cost
+
+
+@njit(cache=True, inner=True)
+def add_stage(known: Bits, found: Bits, first: Bits, last: Bits, rank: int) -> None:
+    """Add to `found` known supernodes by device, and those of a stage between two cuts on its device."""
+    for w in range(len(first)):
+        for d in range(len(known)):
+            found[d, w] |= known[d, w]
+        found[rank, w] |= last[w] & ~first[w]
+
+
+@njit(cache=True, inner=True)
+def pins_on(pins: Bits, cut: Bits, flip: np.uint64, there: Bits) -> int:
+    """Return :data:`THERE` and :data:`ELSEWHERE` for the pins before a cut, or after it if all are flipped.
+
+    `there` are the supernodes that may be on the device.
+    """
+    found = 0
+    for w in range(len(pins)):
+        outside = pins[w] & (cut[w] ^ flip)
+        found |= THERE if outside & there[w] else 0
+        found |= ELSEWHERE if outside & ~there[w] else 0
+    return found

@@ -119,7 +119,7 @@ def walk_chains(
     depth = place.depth[0] - (place.depth[0] == count)
     while depth >= 0 and steps < budget:
         at = following[depth]
-        if at == arcs.start[depth, cut[depth] + 1]:
+        if at == arcs.end[depth, cut[depth]]:
             depth -= 1
             continue
         c, times, sure, excluded = arcs.items[at], arcs.times[at], arcs.surely[at], False

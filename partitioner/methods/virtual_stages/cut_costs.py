@@ -69,10 +69,10 @@ class StageCuts:
         return np.flatnonzero(self.member[last] & ~self.member[first])
 
 
-def cuts_of(problem: PipelineProblem, settings: Settings) -> StageCuts:
-    """Return all ideals if there are at most `MOST_CUTS`, else the prefixes of the topological order."""
-    limit = min(MOST_CUTS, settings.memory_budget // 2**16)
-    lattice = ideal_lattice(problem, limit + 1, COVERS_PER_CUT * MOST_CUTS, lambda: settings.expired)
+def cuts_of(problem: PipelineProblem, settings: Settings, most: int = MOST_CUTS) -> StageCuts:
+    """Return all ideals if there are at most `most`, else the prefixes of the topological order."""
+    limit = min(most, settings.memory_budget // 2**16)
+    lattice = ideal_lattice(problem, limit + 1, COVERS_PER_CUT * most, lambda: settings.expired)
     if lattice is None or lattice.size > limit:
         return StageCuts(np.tri(problem.n + 1, problem.n, -1, dtype=bool), complete=False)
     member = np.zeros((lattice.size, problem.n), dtype=bool)

@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
-from partitioner.methods.virtual_stages.bound import EFFORT, PathBound
+from partitioner.methods.virtual_stages.bound import EFFORT, ROUNDING, PathBound, TimedChain
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kinds, StageTimes
-from partitioner.methods.virtual_stages.bound_nets import joint_nets
+from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_transfers
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import NOBODY, PassGraph, pass_graph
-from partitioner.problem.arrays import Bools, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
@@ -45,6 +45,8 @@ class PathFamily:
         The fraction of a backward pass that its first half takes.
     settings
         Say when the runs must end.
+    value
+        The makespan of a known pipeline; stages on which a device would be busy for longer are left out.
     """
 
     model: VirtualModel
@@ -52,10 +54,12 @@ class PathFamily:
     spine: Bools
     input_share: float
     settings: Settings
+    value: float
 
     def __post_init__(self) -> None:
         self.nets = cache(partial(joint_nets, self.model))  # the searches of a dealing share them
         self.arcs = cache(self._arcs)
+        self.every = lru_cache(LISTED)(self._every)
         self.times = StageTimes(self.model, self.input_share, self._graph(NOBODY).halves)
         held = self.model.cuts.member @ self.spine.astype(np.int64)
         self.waits = np.asarray(held[None, :] > held[:, None])
@@ -96,20 +100,46 @@ class PathFamily:
         self, graph: PassGraph, apart: frozenset[int], dealing: Dealing, bound: float, value: float
     ) -> PathBound:
         """Return the search where some stages do not wait, and each device is of one of some kinds."""
-        ranks = self.model.ranks
-        parts = [
-            self.arcs(dealing[d], s in self.times.inner, s in apart) for s, d in enumerate(ranks.tolist())
-        ]
-        lists, times_of = ArcLists.joined(parts).connected, partial(self.times.of_chain, dealing)
-        given = graph, ranks, dealing, apart, lists, self.nets(dealing), times_of
+        lists, times_of = partial(self._lists, dealing, apart), partial(self.times.of_chain, dealing)
+        given = graph, self.model.ranks, dealing, apart, lists, self.nets(dealing), times_of
         return PathBound(*given, self.settings, bound, value)
 
-    def _arcs(self, kinds: Kinds, inner: bool, apart: bool) -> ArcLists:
-        """Return a stage that waits, or does not, on a device of one of some kinds."""
+    def _lists(self, dealing: Dealing, apart: frozenset[int]) -> ArcLists:
+        """Return the stages of pipelines in which those `apart` do not wait, and all others do."""
+        lists, middle = self.every(dealing)
+        idle = np.array([stage in apart for stage in range(lists.stages)])[:, None]
+        start, end = np.where(idle, lists.start, middle), np.where(idle, middle, lists.end)
+        return lists._replace(start=start, end=end)
+
+    def _every(self, dealing: Dealing) -> tuple[ArcLists, Ints]:
+        """Return the stages of all pipelines, with the transfers that they surely pay.
+
+        From each cut those that do not wait come first; where they end is given too, shape (stages, m).
+        """
+        ranks, cuts = self.model.ranks, len(self.waits)
+        parts = [self.arcs(dealing[d], s in self.times.inner) for s, d in enumerate(ranks.tolist())]
+        before = np.append(0, np.cumsum([len(last) for _, last, _ in parts]))
+        places = np.stack([place + first for (place, _, _), first in zip(parts, before, strict=False)])
+        items, times = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+        start, end = (np.ascontiguousarray(each) for each in (places[:, :-1:2], places[:, 2::2]))
+        lists = ArcLists(start, end, items, times, times)
+        for rank in range(self.model.devices):
+            busy = np.where(ranks == rank, float(self.batch), 0.0)
+            lists = lists.up_to(np.repeat(busy[:, None], 3, axis=1), self.value * (1 + ROUNDING))
+        lists = with_sure_transfers(lists, self.nets(dealing))
+        owner = np.repeat(np.arange(lists.start.size), (lists.end - lists.start).ravel())
+        idle = owner[~self.waits[owner % cuts, lists.items]]
+        return lists, lists.start + np.bincount(idle, minlength=lists.start.size).reshape(lists.start.shape)
+
+    def _arcs(self, kinds: Kinds, inner: bool) -> tuple[Ints, Ints, Floats]:
+        """Return a stage on a device of one of some kinds, those that do not wait first from each cut."""
         allowed = np.any([self.model.costs[place].allowed for place in kinds], axis=0)
-        return self.times.arcs(kinds, inner, allowed & (~self.waits if apart else self.waits))
+        allowed &= self.batch * self.times.least(kinds, inner).sum(axis=0) <= self.value * (1 + ROUNDING)
+        return self.times.arcs(kinds, inner, np.stack((allowed & ~self.waits, allowed & self.waits), axis=1))
 
 
+LISTED = 4  # dealings whose stages a family keeps
+TimedStages = tuple[float, DealtStages]  # with the length of the longest path
 Search = tuple[PathFamily, PathBound]
 Opened = tuple[float, Search | None, Iterator[PathBound]]
 
@@ -140,7 +170,7 @@ class PathBounds:
         settings: Settings,
     ) -> None:
         self.problem, self.settings, self.input_share = problem, settings, input_share
-        self.cuts = cuts_of(problem, settings)
+        self.cuts = cuts_of(problem, settings, EFFORT.cuts)
         self.costs = [CutCosts(problem, kind, self.cuts) for kind in kinds]
         self.spine = spine_of(graph, problem)
         self.bound = 0.0
@@ -149,7 +179,7 @@ class PathBounds:
         """Return the stage of every supernode, shape (n,), by the cuts at the borders of stages."""
         return self.cuts.stages(borders)
 
-    def narrow(self, known: Mapping[int, float], value: float) -> Iterator[DealtStages]:
+    def narrow(self, known: Mapping[int, float], value: float) -> Iterator[TimedStages]:
         """Raise known lower bounds, by the number of devices in use, towards a makespan.
 
         A bound holds for pipelines whose stages all wait for one another, and for those in which some do not:
@@ -159,7 +189,7 @@ class PathBounds:
 
         Yields
         ------
-        DealtStages
+        TimedStages
             A pipeline, which may be a good one.
         """
         counts = [devices for devices, bound in known.items() if bound < value]
@@ -171,7 +201,7 @@ class PathBounds:
             found = min(found, low)
         self.bound = max(self.bound, found)
 
-    def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[DealtStages, None, float]:
+    def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[TimedStages, None, float]:
         """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
         searches, least = list[Search](), value
         for bound, first, further in (yield from self._opened(known, value)):
@@ -181,14 +211,14 @@ class PathBounds:
             value = min([value, *(search.found for _, search in begun)])
         return (yield from self._halved(searches, least, value))
 
-    def _opened(self, known: Mapping[int, float], value: float) -> Generator[DealtStages, None, list[Opened]]:
+    def _opened(self, known: Mapping[int, float], value: float) -> Generator[TimedStages, None, list[Opened]]:
         """Return for each number of devices its bound, the search where all stages wait, and the others.
 
         There is none where nothing is known of the devices. The bounds of the searches are those of prices.
         """
         found = list[Opened]()
         for devices, bound in known.items():
-            family = self._family(devices)
+            family = self._family(devices, value)
             further = iter(()) if family is None else family.searches(bound, value)
             first = next(further, None)
             if first is not None:
@@ -198,7 +228,7 @@ class PathBounds:
 
     def _halved(
         self, searches: list[Search], least: float, value: float
-    ) -> Generator[DealtStages, None, float]:
+    ) -> Generator[TimedStages, None, float]:
         """Return the least bound of the searches after always raising the least one, up to `least`."""
         for _ in range(EFFORT.halved):
             if not searches:
@@ -223,7 +253,7 @@ class PathBounds:
 
     def _begun(
         self, first: Search, further: Iterator[PathBound], value: float
-    ) -> Generator[DealtStages, None, list[Search]]:
+    ) -> Generator[TimedStages, None, list[Search]]:
         """Return the searches for a number of devices after their first steps; none if some had no time.
 
         The first of them, in which all stages wait, goes on as far as short walks do.
@@ -238,7 +268,7 @@ class PathBounds:
             searches.append((first[0], search))
         return searches
 
-    def _ahead(self, search: PathBound) -> Iterator[DealtStages]:
+    def _ahead(self, search: PathBound) -> Iterator[TimedStages]:
         """Narrow a search before all others as far as short walks do; yield pipelines on the way."""
         far = EFFORT.below * search.high
         while search.decided and search.high - search.bound > far and search.walked < EFFORT.ahead:
@@ -246,7 +276,7 @@ class PathBounds:
                 break
             yield from _dealt(search, search.halve())
 
-    def _family(self, devices: int) -> PathFamily | None:
+    def _family(self, devices: int, value: float) -> PathFamily | None:
         """Return the searches for a number of devices; None if nothing is known of them."""
         schedule, chunks = schedule_of(self.problem)
         batch, spine = self.problem.pipeline.microbatches or 1, self.spine
@@ -254,15 +284,15 @@ class PathBounds:
         if many or not self.cuts.complete or spine is None or not spine.trains or not spine.returns:
             return None
         model = VirtualModel(self.costs, schedule, devices, chunks)
-        return PathFamily(model, batch, spine.on, self.input_share, self.settings)
+        return PathFamily(model, batch, spine.on, self.input_share, self.settings, value)
 
 
-def _dealt(search: PathBound, found: Iterator[Ints]) -> Iterator[DealtStages]:
+def _dealt(search: PathBound, found: Iterator[TimedChain]) -> Iterator[TimedStages]:
     """Yield the pipelines of a search with the kinds of their devices, once these are decided."""
     kinds = np.array([each[0] for each in search.dealing])
-    for borders in found:
+    for length, borders in found:
         if search.decided:
-            yield DealtStages(borders, kinds)
+            yield length, DealtStages(borders, kinds)
 
 
 def _choices(waiting: Bools, idle: Bools, stages: int) -> list[frozenset[int]]:

@@ -327,10 +327,10 @@ class VirtualRanking(Ranking):
         settings = self.settings.for_share(PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
         paths = PathBounds(runs.graph, problem, runs.kinds, INPUT_SHARE, settings)
-        for stages in paths.narrow(low, self.best.makespan):
+        for length, stages in paths.narrow(low, self.best.makespan):
             kinds = tuple(runs.kinds[place] for place in stages.kinds.tolist())
             borders = StageBorders.of(paths.stage(stages.borders), kinds)
-            found.append((runs.estimates.makespan(borders), borders))
+            found.append((length, borders))
         best = runs if not self.chooses else self._runs_by(self.best.alternatives)
         for _, borders in sorted(found, key=lambda one: one[0])[:MOST_STARTS]:
             self._offer(best, borders, starts)

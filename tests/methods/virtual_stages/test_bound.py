@@ -20,7 +20,6 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
 from partitioner.planning.request import Request
-from partitioner.problem.arrays import Ints
 from partitioner.problem.nets import build_nets
 from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
@@ -108,7 +107,7 @@ def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytes
     went_on = list[bool]()
     begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
 
-    def few(self: bound.PathBound, limit: float, refuting: bool = False) -> Iterator[Ints]:
+    def few(self: bound.PathBound, limit: float, refuting: bool = False) -> Iterator[bound.TimedChain]:
         self.most_steps = FEW
         return begin(self, limit, refuting)
 

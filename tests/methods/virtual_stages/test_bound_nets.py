@@ -27,7 +27,9 @@ def families(seed: int, name: str) -> list[PathFamily]:
     except PartitionerError:
         return []
     counts = range(1, case.devices.kinds[0].count + 1)
-    found = [bounds._family(count) for count in counts if not VIRTUAL[name].rule(count, case.microbatches)]
+    found = [
+        bounds._family(count, np.inf) for count in counts if not VIRTUAL[name].rule(count, case.microbatches)
+    ]
     return [family for family in found if family is not None]
 
 
@@ -38,7 +40,7 @@ def chains_of(lists: ArcLists) -> list[Ints]:
         steps = [
             (int(lists.items[place]), np.append(chain, place))
             for cut, chain in found
-            for place in range(lists.start[stage, cut], lists.start[stage, cut + 1])
+            for place in range(lists.start[stage, cut], lists.end[stage, cut])
         ]
         found = steps[:MOST_CHAINS]
     return [chain for cut, chain in found if cut == lists.cuts - 1]
@@ -48,14 +50,14 @@ def compared(family: PathFamily) -> tuple[int, int]:
     """Compare all searches of a family; return how many chains, and chains with sure transfers, there are."""
     chains = sure = 0
     for search in family.searches(0.0, np.inf):
-        lists = with_sure_transfers(search.lists, search.nets)
+        lists = with_sure_transfers(search.open_lists(), search.nets)
         for chain in chains_of(lists):
             borders = np.append(0, lists.items[chain])
             paid = search.times_of(borders)
             assert (lists.surely[chain] <= paid + 1e-9).all()
             for stages in range(1, len(chain) + 1):  # what is known of the rest of the chain does not matter
                 begun = with_sure_transfers(lists.beginning(borders[: stages + 1]), search.nets)
-                places = begun.places(borders)
+                places = begun.places(borders[None])[0]
                 assert (begun.surely[places] <= paid + 1e-9).all()
                 assert (begun.surely[places] >= lists.surely[chain] - 1e-9).all()
             chains += 1
@@ -74,11 +76,11 @@ def test_no_sure_transfer_is_spared(name: str, first: int, count: int) -> None:
 
 def test_places_of_stages_that_are_not_open() -> None:
     """They are -1."""
-    start, items = np.array([[0, 2, 2, 2], [2, 2, 3, 3]]), np.array([1, 2, 2])
-    lists = ArcLists(start, items, np.ones((3, 3)), np.ones((3, 3)))
+    start, end = np.array([[0, 2, 2], [2, 2, 3]]), np.array([[2, 2, 2], [2, 3, 3]])
+    lists = ArcLists(start, end, np.array([1, 2, 2]), np.ones((3, 3)), np.ones((3, 3)))
     assert lists.places(np.array([[0, 1, 2], [0, 2, 2]])).tolist() == [[0, 2], [1, -1]]
     assert [len(lists.beginning(np.array([0, cut])).items) for cut in (1, 2)] == [2, 2]
-    assert lists.connected.items.tolist() == [1, 2]
+    assert lists.up_to(np.zeros((2, 3)), 0.0).items.tolist() == [1, 2]
 
 
 def test_shared_transfers_do_not_count_on_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
