@@ -159,7 +159,7 @@ class PathBoundEffort:
     further: int = 8
     patience: int = 64
     passes: int = 150_000
-    choices: int = 1000
+    choices: int = 5000
     cuts: int = 2000
     cells: int = 4_000_000
     walked: int = 500_000_000
@@ -273,8 +273,7 @@ class PathBound:
             if low > most:
                 return True
             count = len(lists.items)
-            for path in [*self.rows, *self.weighted[-1:]]:
-                lists = lists.up_to(path, most)
+            lists = lists.up_to([*self.rows, *self.weighted[-1:]], most)
             lists = with_sure_transfers(lists, self.nets)
             if len(lists.items) > EFFORT.little * count or self.settings.expired:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -77,11 +78,14 @@ class ArcLists(NamedTuple):
             cut = int(self.items[places[-1]])
         return float(rest[0, 0]), np.array(places)
 
-    def up_to(self, path: Floats, most: float) -> ArcLists:
-        """Return the stages with which a weighted path may have at most some length."""
-        through = np.full(len(self.items), np.inf)
-        self.rest(path, through)
-        return self._where(through <= most)
+    def up_to(self, paths: Iterable[Floats], most: float) -> ArcLists:
+        """Return the stages with which each of some weighted paths may have at most some length."""
+        keep = np.ones(len(self.items), dtype=bool)
+        for path in paths:
+            through = np.full(len(self.items), np.inf)
+            self.rest(path, through)
+            keep &= through <= most
+        return self._where(keep)
 
     def beginning(self, borders: Ints) -> ArcLists:
         """Return the stages of the chains whose first cuts are given."""
@@ -109,8 +113,9 @@ class ArcLists(NamedTuple):
     def _where(self, keep: Bools) -> ArcLists:
         """Return the stages of which `keep`, shape of `items`, is true."""
         before, chosen = np.append(0, np.cumsum(keep)), np.flatnonzero(keep)
-        start, end, items = before[self.start], before[self.end], self.items[chosen]
-        return ArcLists(start, end, items, self.times.take(chosen, axis=0), self.surely.take(chosen, axis=0))
+        times = self.times.take(chosen, axis=0)
+        surely = times if self.surely is self.times else self.surely.take(chosen, axis=0)
+        return ArcLists(before[self.start], before[self.end], self.items[chosen], times, surely)
 
 
 @njit(cache=True, nogil=True)

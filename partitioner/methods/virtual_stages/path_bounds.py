@@ -123,9 +123,8 @@ class PathFamily:
         items, times = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
         start, end = (np.ascontiguousarray(each) for each in (places[:, :-1:2], places[:, 2::2]))
         lists = ArcLists(start, end, items, times, times)
-        for rank in range(self.model.devices):
-            busy = np.where(ranks == rank, float(self.batch), 0.0)
-            lists = lists.up_to(np.repeat(busy[:, None], 3, axis=1), self.value * (1 + ROUNDING))
+        busy = np.where(ranks == np.arange(self.model.devices)[:, None], float(self.batch), 0.0)
+        lists = lists.up_to(np.repeat(busy[:, :, None], 3, axis=2), self.value * (1 + ROUNDING))
         lists = with_sure_transfers(lists, self.nets(dealing))
         owner = np.repeat(np.arange(lists.start.size), (lists.end - lists.start).ravel())
         idle = owner[~self.waits[owner % cuts, lists.items]]

@@ -80,7 +80,7 @@ def test_places_of_stages_that_are_not_open() -> None:
     lists = ArcLists(start, end, np.array([1, 2, 2]), np.ones((3, 3)), np.ones((3, 3)))
     assert lists.places(np.array([[0, 1, 2], [0, 2, 2]])).tolist() == [[0, 2], [1, -1]]
     assert [len(lists.beginning(np.array([0, cut])).items) for cut in (1, 2)] == [2, 2]
-    assert lists.up_to(np.zeros((2, 3)), 0.0).items.tolist() == [1, 2]
+    assert lists.up_to(np.zeros((1, 2, 3)), 0.0).items.tolist() == [1, 2]
 
 
 def test_shared_transfers_do_not_count_on_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
