@@ -137,6 +137,8 @@ class PathBoundEffort:
         The factors for the steps of walks: each time that one is given up, and at most.
     passes, choices
         The most passes of a pipeline, and the most choices of the stages that do not wait.
+    few
+        The searches for a number of devices up to which walks have all their steps.
     cuts, cells
         The most cuts, and pairs of cuts for all numbers of devices that are looked at together.
     walked
@@ -159,7 +161,8 @@ class PathBoundEffort:
     further: int = 8
     patience: int = 64
     passes: int = 150_000
-    choices: int = 5000
+    choices: int = 4000
+    few: int = 100
     cuts: int = 2000
     cells: int = 4_000_000
     walked: int = 500_000_000
@@ -194,8 +197,8 @@ class PathBound:
         Say when the run must end.
     bound, high
         A lower bound on the makespan of these pipelines, and up to where it may rise.
-    most_steps
-        The steps after which a walk is given up.
+    first_steps, most_steps
+        The steps after which the first walk is given up, and further ones.
     """
 
     graph: PassGraph
@@ -208,6 +211,7 @@ class PathBound:
     settings: Settings
     bound: float
     high: float
+    first_steps: int = WALK.first
     most_steps: int = WALK.steps
     paths: list[Floats] = field(default_factory=list)
     known: dict[bytes, Ints] = field(default_factory=dict)
@@ -232,6 +236,10 @@ class PathBound:
         """Whether the search has ended."""
         return self.high - self.bound <= (EFFORT.unsure if self.given_up else EFFORT.narrow) * self.high
 
+    def shorten(self, searches: int) -> None:
+        """Let walks be shorter where there are many searches."""
+        self.first_steps = int(WALK.first * min(1.0, EFFORT.few / searches))
+
     def go_on(self, high: float) -> bool:
         """Open the search up to a makespan again, for longer walks; return whether there may be any."""
         if not self.given_up or self.most_steps >= WALK.steps * EFFORT.patience:
@@ -245,7 +253,7 @@ class PathBound:
         If the limit is to be refuted, the bound is not raised where prices alone cannot do that.
         """
         low = yield from self._priced(self.open_lists(), limit, refuting)
-        self.bound = max(self.bound, min(low, limit))
+        self.bound = max(self.bound, low if np.isinf(low) else min(low, limit))
 
     def halve(self) -> Iterator[TimedChain]:
         """Halve the distance between the bound and the makespan below which it is sought.
@@ -259,7 +267,7 @@ class PathBound:
         """
         below = self.high * (1 - EFFORT.below)
         first, self.tried = not self.tried and below > self.bound, True
-        limit, steps = (below, WALK.first) if first else ((self.bound + self.high) / 2, self.most_steps)
+        limit, steps = (below, self.first_steps) if first else ((self.bound + self.high) / 2, self.most_steps)
         if (yield from self._refuted(limit, steps)):
             self.bound = limit
         elif not self.settings.expired:

@@ -23,7 +23,7 @@ from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kin
 from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_transfers
 from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
-from partitioner.methods.virtual_stages.pass_graph import NOBODY, PassGraph, pass_graph
+from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
@@ -60,12 +60,11 @@ class PathFamily:
         self.nets = cache(partial(joint_nets, self.model))  # the searches of a dealing share them
         self.arcs = cache(self._arcs)
         self.every = lru_cache(LISTED)(self._every)
-        self.times = StageTimes(self.model, self.input_share, self._graph(NOBODY).halves)
+        model, self.ranks = self.model, self.model.ranks.tolist()
+        self.graph = pass_graph(model.schedule, model.devices, model.chunks, self.batch)
+        self.times = StageTimes(model, self.input_share, self.graph.halves)
         held = self.model.cuts.member @ self.spine.astype(np.int64)
         self.waits = np.asarray(held[None, :] > held[:, None])
-
-    def _graph(self, apart: frozenset[int]) -> PassGraph:
-        return pass_graph(self.model.schedule, self.model.devices, self.model.chunks, self.batch, apart)
 
     def searches(self, bound: float, value: float) -> Iterator[PathBound]:
         """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
@@ -73,7 +72,9 @@ class PathFamily:
         waiting, idle = model.allowed & self.waits, model.allowed & ~self.waits
         every: Dealing = (tuple(range(len(model.costs))),) * model.devices
         for apart in _choices(waiting, idle, model.stages):
-            yield self._search(self._graph(apart), apart, self._left(every), min(bound, value), value)
+            yield self._search(
+                self.graph.without(self.ranks, apart), apart, self._left(every), min(bound, value), value
+            )
 
     def divided(self, search: PathBound, value: float) -> list[PathBound]:
         """Return a search for each kind of the first device of a search that may be of several."""
@@ -265,6 +266,9 @@ class PathBounds:
                 return []
             yield from _dealt(search, search.begin(value * (1 - EFFORT.below), refuting=True))
             searches.append((first[0], search))
+        left = sum(search.bound < value for _, search in searches)
+        for _, search in searches:
+            search.shorten(left)
         return searches
 
     def _ahead(self, search: PathBound) -> Iterator[TimedStages]:
