@@ -139,8 +139,11 @@ class PathBoundEffort:
         The most passes of a pipeline, and the most choices of the stages that do not wait.
     few
         The searches for a number of devices up to which walks have all their steps.
-    cuts, cells
-        The most cuts, and pairs of cuts for all numbers of devices that are looked at together.
+    cuts
+        The most cuts.
+    listing, second, memory
+        The part of the time in which all stages should be listed, and what each may take, in seconds and
+        bytes: cuts are fewer than `cuts` where that is not enough.
     walked
         Steps after which no walk that was given up is done again.
     halved
@@ -163,8 +166,10 @@ class PathBoundEffort:
     passes: int = 150_000
     choices: int = 4000
     few: int = 100
-    cuts: int = 2000
-    cells: int = 4_000_000
+    cuts: int = 4000
+    listing: float = 0.35
+    second: float = 1.6e-7
+    memory: int = 56
     walked: int = 500_000_000
     halved: int = 2000
 
@@ -238,7 +243,7 @@ class PathBound:
 
     def shorten(self, searches: int) -> None:
         """Let walks be shorter where there are many searches."""
-        self.first_steps = int(WALK.first * min(1.0, EFFORT.few / searches))
+        self.first_steps = WALK.first * EFFORT.few // max(searches, EFFORT.few)
 
     def go_on(self, high: float) -> bool:
         """Open the search up to a makespan again, for longer walks; return whether there may be any."""

@@ -21,7 +21,6 @@ from partitioner.problem.problem import Nets
 FORWARD, BACKWARD, EITHER = range(3)  # in which passes the pins of a net read it
 MOST_DEVICES = 63  # the bits of a set of devices
 THERE, ELSEWHERE = 1, 2  # some pins may be on a device, and some surely are not
-NONE, ALL = np.uint64(0), ~np.uint64(0)
 Bits = NDArray[np.uint64]
 
 
@@ -103,65 +102,67 @@ def with_sure_transfers(arcs: ArcLists, nets: JointNets) -> ArcLists:
     if not len(nets.made):
         return arcs
     shape = arcs.stages + 1, arcs.cuts, len(nets.cost), nets.member.shape[1]
-    before, after = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.uint64)
     found = arcs._replace(surely=arcs.times.copy())
-    fill_sure(found, nets, before, after)
+    fill_sure(found, nets, np.zeros((2, *shape), dtype=np.uint64), np.zeros((2, *shape[:2]), dtype=bool))
     return found
 
 
 @njit(cache=True, nogil=True)
-def fill_sure(arcs: ArcLists, nets: JointNets, before: Bits, after: Bits) -> None:
+def fill_sure(arcs: ArcLists, nets: JointNets, where: Bits, reached: Bools) -> None:
     """Add to the times of stages the transfers that they surely pay.
 
     Parameters
     ----------
     arcs, nets
         The stages, and the nets that are not in their times.
-    before, after
-        Shape (stages + 1, m, devices, words), zeros: filled with the supernodes before and after each cut
+    where
+        Shape (2, stages + 1, m, devices, words), zeros: filled with the supernodes before and after each cut
         that may be on each device if a stage begins there.
+    reached
+        Shape (2, stages + 1, m), false: filled with whether stages lead to each cut from the first one, and
+        from it to the last one.
     """
-    stages, m, rank, member = len(arcs.start), before.shape[1], nets.rank, nets.member
-    begun, ended = np.zeros((stages + 1, m), np.bool_), np.zeros((stages + 1, m), np.bool_)
-    begun[0, 0], ended[stages, m - 1] = True, True
+    stages, m, rank, member = len(arcs.start), len(nets.member), nets.rank, nets.member
+    reached[0, 0, 0], reached[1, stages, m - 1] = True, True
+    for side in range(2):
+        for step in range(stages):
+            stage = stages - 1 - step if side else step
+            for a in range(m):
+                for i in range(arcs.start[stage, a], arcs.end[stage, a]):
+                    c = arcs.items[i]
+                    known, at, found, to = (stage + 1, c, stage, a) if side else (stage, a, stage + 1, c)
+                    if not reached[side, known, at]:
+                        continue
+                    reached[side, found, to] = True
+                    for w in range(where.shape[4]):
+                        for d in range(where.shape[3]):
+                            where[side, found, to, d, w] |= where[side, known, at, d, w]
+                        where[side, found, to, rank[stage], w] |= member[c, w] & ~member[a, w]
+    early, late = np.empty((2, m, len(nets.made)), np.int64)
     for stage in range(stages):
-        for a in range(m):
-            for i in range(arcs.start[stage, a], arcs.end[stage, a] if begun[stage, a] else 0):
-                c = arcs.items[i]
-                begun[stage + 1, c] = True
-                add_stage(before[stage, a], before[stage + 1, c], member[a], member[c], rank[stage])
-    for stage in range(stages - 1, -1, -1):
-        for a in range(m):
-            for i in range(arcs.start[stage, a], arcs.end[stage, a] if begun[stage, a] else 0):
-                c = arcs.items[i]
-                if ended[stage + 1, c]:
-                    ended[stage, a] = True
-                    add_stage(
-                        after[stage + 1, c], after[stage, a], nets.member[a], nets.member[c], rank[stage]
-                    )
-    early, late = np.empty(len(nets.made), np.int64), np.zeros((m, len(nets.made)), np.int64)
-    for stage in range(stages):
-        d = rank[stage]
-        for e in range(len(nets.made)):
-            for c in range(m):
-                late[c, e] = pins_on(nets.pins[e], member[c], ALL, after[stage + 1, c, d])
-        for a in range(m):
-            if not begun[stage, a]:
-                continue
+        before, after = where[0, stage, :, rank[stage]], where[1, stage + 1, :, rank[stage]]
+        for c in range(m):
             for e in range(len(nets.made)):
-                early[e] = pins_on(nets.pins[e], member[a], NONE, before[stage, a, d])
-            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
+                early[c, e], late[c, e] = 0, 0
+                for w in range(where.shape[4]):
+                    inside, outside = nets.pins[e, w] & member[c, w], nets.pins[e, w] & ~member[c, w]
+                    early[c, e] |= THERE if inside & before[c, w] else 0
+                    early[c, e] |= ELSEWHERE if inside & ~before[c, w] else 0
+                    late[c, e] |= THERE if outside & after[c, w] else 0
+                    late[c, e] |= ELSEWHERE if outside & ~after[c, w] else 0
+        for a in range(m):
+            for i in range(arcs.start[stage, a], arcs.end[stage, a] if reached[0, stage, a] else 0):
                 c = arcs.items[i]
-                if ended[stage + 1, c]:
-                    pay_sure(nets, d, a, c, early, late[c], arcs.surely[i])
+                if reached[1, stage + 1, c]:
+                    pay_sure(nets, rank[stage], a, c, early[a], late[c], arcs.surely[i])
 
 
 @njit(cache=True, inner=True)
 def pay_sure(nets: JointNets, d: int, a: int, c: int, early: Ints, late: Ints, times: Floats) -> None:
     """Add to the times of a stage from cut `a` to cut `c` on device `d` the transfers that it surely pays.
 
-    `early` and `late`, shape (nets,), say where the pins of nets before and after it may be, see
-    :func:`pins_on`.
+    `early` and `late`, shape (nets,), are :data:`THERE` and :data:`ELSEWHERE` for the pins of nets before and
+    after it.
     """
     start, items = nets.crossing
     i, j = start[a], start[c]
@@ -177,26 +178,3 @@ def pay_sure(nets: JointNets, d: int, a: int, c: int, early: Ints, late: Ints, t
                 times[nets.made[e]] += cost
         elif not where & THERE:
             times[0 if nets.early[c, e] > nets.early[a, e] else 1] += cost
-
-
-@njit(cache=True, inner=True)
-def add_stage(known: Bits, found: Bits, first: Bits, last: Bits, rank: int) -> None:
-    """Add to `found` known supernodes by device, and those of a stage between two cuts on its device."""
-    for w in range(len(first)):
-        for d in range(len(known)):
-            found[d, w] |= known[d, w]
-        found[rank, w] |= last[w] & ~first[w]
-
-
-@njit(cache=True, inner=True)
-def pins_on(pins: Bits, cut: Bits, flip: np.uint64, there: Bits) -> int:
-    """Return :data:`THERE` and :data:`ELSEWHERE` for the pins before a cut, or after it if all are flipped.
-
-    `there` are the supernodes that may be on the device.
-    """
-    found = 0
-    for w in range(len(pins)):
-        outside = pins[w] & (cut[w] ^ flip)
-        found |= THERE if outside & there[w] else 0
-        found |= ELSEWHERE if outside & ~there[w] else 0
-    return found

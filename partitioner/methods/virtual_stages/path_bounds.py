@@ -21,7 +21,7 @@ from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, ROUNDING, PathBound, TimedChain
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kinds, StageTimes
 from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_transfers
-from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
+from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -170,7 +170,7 @@ class PathBounds:
         settings: Settings,
     ) -> None:
         self.problem, self.settings, self.input_share = problem, settings, input_share
-        self.cuts = cuts_of(problem, settings, EFFORT.cuts)
+        self.cuts = cuts_of(problem, settings, _most_cuts(problem, settings))
         self.costs = [CutCosts(problem, kind, self.cuts) for kind in kinds]
         self.spine = spine_of(graph, problem)
         self.bound = 0.0
@@ -192,11 +192,12 @@ class PathBounds:
         TimedStages
             A pipeline, which may be a good one.
         """
-        counts = [devices for devices, bound in known.items() if bound < value]
-        together = max(1, EFFORT.cells // len(self.cuts) ** 2)
-        self.bound, found = min(known.values()), value
-        for first in range(0, len(counts), together):
+        counts = sorted((devices for devices, bound in known.items() if bound < value), key=known.__getitem__)
+        together = max(1, 4 * _most_pairs(self.problem, self.settings.memory_budget) // len(self.cuts) ** 2)
+        self.bound, found, settings = min(known.values()), value, self.settings
+        for first in reversed(range(0, len(counts), together)):  # those of the highest bounds before others
             group = {devices: known[devices] for devices in counts[first : first + together]}
+            self.settings = settings.for_share(1 / (1 + first / together))
             low = yield from self._narrowed(group, value)
             found = min(found, low)
         self.bound = max(self.bound, found)
@@ -288,6 +289,24 @@ class PathBounds:
             return None
         model = VirtualModel(self.costs, schedule, devices, chunks)
         return PathFamily(model, batch, spine.on, self.input_share, self.settings, value)
+
+
+def _most_cuts(problem: PipelineProblem, settings: Settings) -> int:
+    """Return between how many cuts all stages can be listed, in a part of the time and in the memory."""
+    seconds = np.inf if settings.deterministic else max(settings.clock.left, 0.0)
+    in_time = EFFORT.listing * seconds / (EFFORT.second * _stages(problem))
+    pairs = min(EFFORT.cuts**2, in_time, _most_pairs(problem, settings.memory_budget))
+    return max(MOST_CUTS, int(pairs**0.5))
+
+
+def _most_pairs(problem: PipelineProblem, memory: int) -> int:
+    """Return for how many pairs of cuts the memory holds a stage each, of every number."""
+    return memory // (EFFORT.memory * _stages(problem))
+
+
+def _stages(problem: PipelineProblem) -> int:
+    """Return how many stages there are on all devices."""
+    return schedule_of(problem)[1] * int(problem.count.sum())
 
 
 def _dealt(search: PathBound, found: Iterator[TimedChain]) -> Iterator[TimedStages]:

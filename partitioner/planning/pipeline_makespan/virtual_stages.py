@@ -220,6 +220,10 @@ class StageRuns:
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
+MANY, ROUNDS = (
+    100,
+    4,
+)  # supernodes whose stages are annealed for more than a round before bounds, and how many
 NEAR = 1e-3  # the gap below which stages are not annealed
 LINE, LOADS, MOVES, PATHS = 0.2, 0.1, 0.1, 0.7  # parts of the remaining time for steps of the search
 USUAL = "1f1b"  # the schedule with one stage on a device whose pipelines are searched without cuts
@@ -261,7 +265,7 @@ class VirtualRanking(Ranking):
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
         if not self.is_proven(bound, self.settings.gap):
-            self._move_borders(runs, starts, MOVES, 1)
+            self._move_borders(runs, starts, MOVES, ROUNDS if runs.problem.n > MANY else 1)
         bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
         if not self.is_proven(bound, self.settings.gap):
             for count in lines:

@@ -13,7 +13,7 @@ import pytest
 from partitioner import PartitionerError, Solution
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
-from partitioner.methods.virtual_stages import bound, bound_walk
+from partitioner.methods.virtual_stages import bound, bound_walk, path_bounds
 from partitioner.methods.virtual_stages.bound_walk import EFFORT
 from partitioner.methods.virtual_stages.path_bounds import PathBounds
 from partitioner.planning.evaluate import evaluate
@@ -99,10 +99,10 @@ def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) 
 
 
 @pytest.mark.parametrize("name", ["interleaved_1f1b", "zbv"])
-@pytest.mark.parametrize("cells", [1, 4_000_000])
-def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("memory", [56, 2**62])
+def test_walks_that_are_given_up_go_on(name: str, memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any steps at first, and numbers of devices one by one, no bound is wrong either."""
-    monkeypatch.setattr(bound, "EFFORT", replace(bound.EFFORT, cells=cells))
+    monkeypatch.setattr(path_bounds, "EFFORT", replace(bound.EFFORT, memory=memory))
     monkeypatch.setattr(bound, "WALK", replace(EFFORT, first=FEW, steps=FEW))
     went_on = list[bool]()
     begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
