@@ -171,7 +171,7 @@ class PathBoundEffort:
     second: float = 1.6e-7
     memory: int = 56
     walked: int = 500_000_000
-    halved: int = 2000
+    halved: int = 10_000
 
 
 EFFORT = PathBoundEffort()

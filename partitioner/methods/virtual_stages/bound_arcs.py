@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -57,6 +57,17 @@ class ArcLists(NamedTuple):
     def cuts(self) -> int:
         """How many cuts there are."""
         return int(self.start.shape[1])
+
+    @classmethod
+    def joined(cls, parts: Sequence[ArcLists]) -> ArcLists:
+        """Return the lists of stages one after another, without shared transfers."""
+        before = np.append(0, np.cumsum([len(part.items) for part in parts]))
+        start, end = (
+            np.concatenate([part[column] + first for part, first in zip(parts, before, strict=False)])
+            for column in (0, 1)
+        )
+        items, times = (np.concatenate([part[column] for part in parts]) for column in (2, 3))
+        return cls(start, end, items, times, times)
 
     def rest(self, path: Floats, through: Floats = NOTHING) -> tuple[Floats, Ints]:
         """Return `rest` and `via` of a weighted path, see :func:`fill_least`; fill `through`."""
@@ -183,15 +194,15 @@ class StageTimes:
         devices = self.model.devices
         return range(devices - 1, devices + 1) if self.model.schedule.vee else range(0)
 
-    def arcs(self, kinds: Kinds, bare: bool, open_: Bools) -> tuple[Ints, Ints, Floats]:
-        """Return the stages of some kinds that are open, shape (m, groups, m), by their first cut and group.
+    def arcs(self, kinds: Kinds, bare: bool, open_: Bools) -> ArcLists:
+        """Return a stage of some kinds between open cuts, with its times, see :meth:`least`.
 
-        With the places before each group and after the last one come the last cuts of stages and, shape
-        (items, 3), their times, see :meth:`least`.
+        `open_` has shape (m, groups, m): from each cut the stages of the first group come first.
         """
         first, _, last = np.nonzero(open_)
-        start = np.append(0, np.cumsum(open_.sum(axis=2)))
-        return start, last, np.ascontiguousarray(self.least(kinds, bare)[:, first, last].T)
+        places = np.append(0, np.cumsum(open_.sum(axis=(1, 2))))[None]
+        times = np.ascontiguousarray(self.least(kinds, bare)[:, first, last].T)
+        return ArcLists(places[:, :-1], places[:, 1:], last, times, times)
 
     def of_chain(self, dealing: Dealing, borders: Ints) -> Floats:
         """Return the times of the passes of a chain, shape (stages, 3).

@@ -24,7 +24,7 @@ from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_
 from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Bools, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
@@ -117,28 +117,24 @@ class PathFamily:
 
         From each cut those that do not wait come first; where they end is given too, shape (stages, m).
         """
-        ranks, cuts = self.model.ranks, len(self.waits)
+        ranks = self.model.ranks
         parts = [self.arcs(dealing[d], s in self.times.inner) for s, d in enumerate(ranks.tolist())]
-        before = np.append(0, np.cumsum([len(last) for _, last, _ in parts]))
-        places = np.stack([place + first for (place, _, _), first in zip(parts, before, strict=False)])
-        items, times = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-        start, end = (np.ascontiguousarray(each) for each in (places[:, :-1:2], places[:, 2::2]))
-        lists = ArcLists(start, end, items, times, times)
         busy = np.where(ranks == np.arange(self.model.devices)[:, None], float(self.batch), 0.0)
-        lists = lists.up_to(np.repeat(busy[:, :, None], 3, axis=2), self.value * (1 + ROUNDING))
+        busy_paths = np.repeat(busy[:, :, None], 3, axis=2)
+        lists = ArcLists.joined(parts).up_to(busy_paths, self.value * (1 + ROUNDING))
         lists = with_sure_transfers(lists, self.nets(dealing))
-        owner = np.repeat(np.arange(lists.start.size), (lists.end - lists.start).ravel())
-        idle = owner[~self.waits[owner % cuts, lists.items]]
+        row = np.repeat(np.arange(lists.start.size), (lists.end - lists.start).ravel())
+        idle = row[~self.waits[row % lists.cuts, lists.items]]
         return lists, lists.start + np.bincount(idle, minlength=lists.start.size).reshape(lists.start.shape)
 
-    def _arcs(self, kinds: Kinds, inner: bool) -> tuple[Ints, Ints, Floats]:
+    def _arcs(self, kinds: Kinds, inner: bool) -> ArcLists:
         """Return a stage on a device of one of some kinds, those that do not wait first from each cut."""
         allowed = np.any([self.model.costs[place].allowed for place in kinds], axis=0)
         allowed &= self.batch * self.times.least(kinds, inner).sum(axis=0) <= self.value * (1 + ROUNDING)
         return self.times.arcs(kinds, inner, np.stack((allowed & ~self.waits, allowed & self.waits), axis=1))
 
 
-LISTED = 4  # dealings whose stages a family keeps
+LISTED = 8  # dealings whose stages a family keeps
 TimedStages = tuple[float, DealtStages]  # with the length of the longest path
 Search = tuple[PathFamily, PathBound]
 Opened = tuple[float, Search | None, Iterator[PathBound]]

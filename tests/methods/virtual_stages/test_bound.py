@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import PartitionerError, Solution
+from partitioner import DeviceKind, Devices, Graph, PartitionerError, Solution, solve
+from partitioner.base.clock import Clock
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.methods.virtual_stages import bound, bound_walk, path_bounds
 from partitioner.methods.virtual_stages.bound_walk import EFFORT
+from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS
 from partitioner.methods.virtual_stages.path_bounds import PathBounds
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
@@ -136,3 +138,45 @@ def test_chains_that_begin_like_an_excluded_one(
 
     monkeypatch.setattr(bound_walk.ChainWalk, "skip", noted)
     assert sum(judged(seed, name) for seed in range(first, first + count)) >= count / 4 and any(skipped)
+
+
+def wide_case(branches: int, schedule: str) -> VirtualCase:
+    """A node, branches side by side and a node after them, with the backward pass, on two devices."""
+    n, rng = branches + 2, np.random.default_rng(0)
+    edges = [*((0, i) for i in range(1, n - 1)), *((i, n - 1) for i in range(1, n - 1))]
+    edges += [(n - 1, n), *((2 * n - 1 - b, 2 * n - 1 - a) for a, b in edges)]
+    forward = rng.integers(1, 9, n).astype(float)
+    graph = Graph.from_arrays(
+        {"gpu": [*forward, *(2 * forward[::-1])]},
+        edges,
+        [0.1] * len(edges),
+        backward=[False] * n + [True] * n,
+        color=[*range(n), *reversed(range(n))],
+    )
+    return VirtualCase(graph, Devices((DeviceKind("gpu", 2),)), schedule, 2, 4)
+
+
+@pytest.mark.parametrize("name", ["interleaved_1f1b", "zbv"])
+def test_more_ideals_are_cuts_than_pairs_are_walked_over(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten branches side by side there are 1,026; without them only loads give a bound."""
+    case = wide_case(10, name)
+    plan = solve(case.graph, case.devices, "makespan", time_limit=5.0, **case.options)
+    monkeypatch.setattr(path_bounds, "EFFORT", replace(bound.EFFORT, cuts=0))
+    few = bounds_of(case)
+    check(few, {2: 300.0}, plan.value, name)
+    monkeypatch.setattr(path_bounds, "EFFORT", bound.EFFORT)
+    every = bounds_of(case)
+    check(every, {2: 300.0}, plan.value, name)
+    assert (len(every.cuts), every.cuts.complete, few.cuts.complete) == (1026, True, False)
+    assert few.bound == 300.0 < every.bound - 1.0
+
+
+def test_cuts_are_fewer_where_time_or_memory_do_not_suffice() -> None:
+    """At least as many as the method of loads has; without a limit of time the memory alone counts."""
+    problem, gib = bounds_of(wide_case(10, "zbv")).problem, 2**30
+    counts = [
+        path_bounds._most_cuts(problem, Settings(clock=Clock(seconds), memory_budget=memory))
+        for seconds, memory in ((math.inf, 64 * gib), (math.inf, gib // 4), (1e-3, 64 * gib), (5.0, 64 * gib))
+    ]
+    assert counts[0] == bound.EFFORT.cuts and counts[2] == MOST_CUTS
+    assert min(counts[1], counts[3]) > MOST_CUTS and max(counts[1], counts[3]) < counts[0]
