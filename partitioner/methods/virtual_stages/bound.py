@@ -282,12 +282,12 @@ class PathBound:
         """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
         lists, most = self.open_lists(), limit * (1 + ROUNDING)
         for _ in range(EFFORT.rounds):
-            low = yield from self._priced(lists, limit, True)
-            if low > most:
-                return True
             count = len(lists.items)
             lists = lists.up_to([*self.rows, *self.weighted[-1:]], most)
             lists = with_sure_transfers(lists, self.nets)
+            low = yield from self._priced(lists, limit, True)
+            if low > most:
+                return True
             if len(lists.items) > EFFORT.little * count or self.settings.expired:
                 break
         return (yield from self._walked(lists, most, steps))

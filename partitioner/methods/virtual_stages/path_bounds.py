@@ -4,7 +4,10 @@ A search by paths is made for each number of devices and each choice of the stag
 others. Where devices are of unlike kinds it first takes the least times of all kinds; while its bound is the
 least one, it is divided by the kind of the first device that may be of several.
 
-Without it the bound is lower on 4 of 20 training workloads, by up to 12 % (scripts/ablations.py).
+The stages between all cuts are listed once for devices of some kinds; each choice has a part of the list.
+
+Without it the bound is lower on 4 of 20 training workloads, by up to 12 % (scripts/ablations.py). With at
+most 600 cuts it is 30 % below the makespan of Switch-MoE, which has 1,578; with all 0.05 % (60 s).
 """
 
 from __future__ import annotations
