@@ -273,21 +273,25 @@ class PathBound:
         below = self.high * (1 - EFFORT.below)
         first, self.tried = not self.tried and below > self.bound, True
         limit, steps = (below, self.first_steps) if first else ((self.bound + self.high) / 2, self.most_steps)
-        if (yield from self._refuted(limit, steps)):
+        if (yield from self._refuted(limit, steps, first)):
             self.bound = limit
         elif not self.settings.expired:
             self.high = min(self.high if first else limit, self.found)
 
-    def _refuted(self, limit: float, steps: int) -> Generator[TimedChain, None, bool]:
-        """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
+    def _refuted(self, limit: float, steps: int, priced: bool) -> Generator[TimedChain, None, bool]:
+        """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way.
+
+        `priced` says that prices for all stages have been sought before.
+        """
         lists, most = self.open_lists(), limit * (1 + ROUNDING)
-        for _ in range(EFFORT.rounds):
+        for round_ in range(EFFORT.rounds):
+            if round_ or not priced:
+                low = yield from self._priced(lists, limit, True)
+                if low > most:
+                    return True
             count = len(lists.items)
             lists = lists.up_to([*self.rows, *self.weighted[-1:]], most)
             lists = with_sure_transfers(lists, self.nets)
-            low = yield from self._priced(lists, limit, True)
-            if low > most:
-                return True
             if len(lists.items) > EFFORT.little * count or self.settings.expired:
                 break
         return (yield from self._walked(lists, most, steps))
