@@ -17,7 +17,7 @@ AXES = ((1.0, 8.0, 64.0), (2.0, 32.0), (5.0,))
 VALUES = np.array([[[0.0], [1.0]], [[-1.0], [2.0]], [[0.5], [0.25]]])
 
 
-@pytest.mark.parametrize("place", itertools.product(range(3), range(2), range(1)))
+@pytest.mark.parametrize("place", [*itertools.product(range(3), range(2), range(1))])
 def test_a_point_has_its_value(place: tuple[int, ...]) -> None:
     sizes = [axis[i] for axis, i in zip(AXES, place, strict=True)]
     assert Curve(AXES, VALUES).factor(sizes) == pytest.approx(2 ** VALUES[place])
