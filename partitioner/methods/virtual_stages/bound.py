@@ -241,7 +241,7 @@ class PathBound:
         """Whether the search has ended."""
         return self.high - self.bound <= (EFFORT.unsure if self.given_up else EFFORT.narrow) * self.high
 
-    def shorten(self, searches: int) -> None:
+    def share_steps(self, searches: int) -> None:
         """Let walks be shorter where there are many searches."""
         self.first_steps = WALK.first * EFFORT.few // max(searches, EFFORT.few)
 

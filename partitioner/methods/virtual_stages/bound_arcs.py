@@ -62,11 +62,11 @@ class ArcLists(NamedTuple):
     def joined(cls, parts: Sequence[ArcLists]) -> ArcLists:
         """Return the lists of stages one after another, without shared transfers."""
         before = np.append(0, np.cumsum([len(part.items) for part in parts]))
-        start, end = (
-            np.concatenate([part[column] + first for part, first in zip(parts, before, strict=False)])
-            for column in (0, 1)
-        )
-        items, times = (np.concatenate([part[column] for part in parts]) for column in (2, 3))
+        moved = list(zip(parts, before, strict=False))
+        start = np.concatenate([part.start + first for part, first in moved])
+        end = np.concatenate([part.end + first for part, first in moved])
+        items = np.concatenate([part.items for part in parts])
+        times = np.concatenate([part.times for part in parts])
         return cls(start, end, items, times, times)
 
     def rest(self, path: Floats, through: Floats = NOTHING) -> tuple[Floats, Ints]:

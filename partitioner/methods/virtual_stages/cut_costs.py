@@ -75,11 +75,7 @@ def cuts_of(problem: PipelineProblem, settings: Settings, most: int = MOST_CUTS)
     lattice = ideal_lattice(problem, limit + 1, COVERS_PER_CUT * most, lambda: settings.expired)
     if lattice is None or lattice.size > limit:
         return StageCuts(np.tri(problem.n + 1, problem.n, -1, dtype=bool), complete=False)
-    member = np.zeros((lattice.size, problem.n), dtype=bool)
-    for i in range(1, lattice.size):  # a subset comes before its supersets
-        member[i] = member[lattice.parent[i]]
-        member[i, lattice.added[i]] = True
-    return StageCuts(member, complete=True)
+    return StageCuts(lattice.membership(), complete=True)
 
 
 class StageModes(NamedTuple):

@@ -73,11 +73,10 @@ class PathFamily:
         """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
         model = self.model
         waiting, idle = model.allowed & self.waits, model.allowed & ~self.waits
-        every: Dealing = (tuple(range(len(model.costs))),) * model.devices
+        dealing = self._left((tuple(range(len(model.costs))),) * model.devices)
         for apart in _choices(waiting, idle, model.stages):
-            yield self._search(
-                self.graph.without(self.ranks, apart), apart, self._left(every), min(bound, value), value
-            )
+            graph = self.graph.without(self.ranks, apart)
+            yield self._search(graph, apart, dealing, min(bound, value), value)
 
     def divided(self, search: PathBound, value: float) -> list[PathBound]:
         """Return a search for each kind of the first device of a search that may be of several."""
@@ -268,7 +267,7 @@ class PathBounds:
             searches.append((first[0], search))
         left = sum(search.bound < value for _, search in searches)
         for _, search in searches:
-            search.shorten(left)
+            search.share_steps(left)
         return searches
 
     def _ahead(self, search: PathBound) -> Iterator[TimedStages]:
