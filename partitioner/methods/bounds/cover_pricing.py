@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, stable_order
 from partitioner.methods.bounds.cover_steps import CoverStates
 from partitioner.methods.bounds.relaxation import fullest
 from partitioner.methods.solvers.backends.backend import apart
@@ -119,7 +119,7 @@ def best_set(
         if top + kept > room:
             return FULL, 0.0, chosen
         if count > kept:  # keep the most promising
-            whole, born = False, born[np.argsort(hope[:count])[count - kept :]]
+            whole, born = False, born[stable_order(hope[:count])[count - kept :]]
             count = kept
         first = np.zeros(start[v + 2] - start[v + 1], dtype=np.int64)
         for y in range(count):
@@ -141,7 +141,7 @@ def best_set(
             group, cost_here = grouped[begin:end], cost_of[begin:end]
             begin = end
             heaviest = -np.inf
-            for y in np.argsort(cost_here):
+            for y in stable_order(cost_here):
                 x, bit = group[y] // 2, group[y] % 2
                 total = gained[x] + weight[v] * bit
                 if total > heaviest:

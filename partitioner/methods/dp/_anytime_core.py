@@ -416,7 +416,7 @@ def _remember(demand, pool, work, at, place, depth, k, used):
     """Enter the state after the stage, unless a state with the same ideal leaves as many devices."""
     state, level = place
     new = at[COUNT]
-    pool.ideal[new, :] = pool.ideal[state]
+    overwrite(pool.ideal[new], pool.ideal[state])
     for d in range(depth):
         v = work.candidate[work.position[d] - 1]
         pool.ideal[new, v >> 6] |= np.uint64(1) << np.uint64(v & 63)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.compiled import njit
+from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
 from partitioner.methods.virtual_stages.kernel import PassModel, estimated_makespan
@@ -214,7 +214,8 @@ def anneal_stages(
             size[other] += count
         if found < value[1]:
             value[1] = found
-            state.best_stage[:], state.best_kinds[:] = stage, kinds
+            overwrite(state.best_stage, stage)
+            overwrite(state.best_kinds, kinds)
 
 
 Valued = tuple[float, StageBorders]

@@ -39,9 +39,10 @@ LONG: tuple[Asked, ...] = (  # each compiles for seconds what no other does, the
     ("throughput", {}),
     (OPERATORS, {"schedule": "1f1b", "microbatches": 2}),
     ("throughput", {"split": "convex", "method": "ip"}),
+    (OPERATORS, {"schedule": "interleaved_1f1b", "microbatches": 4}),
     ("latency", {"method": "latency_ip"}),
 )
-CHOOSING = ("alternatives", "piper", "two_bw")
+CHOOSING = ("piper", "two_bw")
 SHORT: tuple[Asked, ...] = (
     *((OPERATORS, {"method": info.name}) for info in PLACERS),
     ("throughput", {"method": "pipedream"}),
@@ -53,7 +54,6 @@ SHORT: tuple[Asked, ...] = (
     ("gpipe", {"split": "convex", "method": "local_search"}),
     ("batch", {"microbatches": 2, "replicas": 2, "schedule": "1f1b"}),
     ("throughput", {"schedule": "interleaved_1f1b", "microbatches": 4}),
-    (OPERATORS, {"schedule": "interleaved_1f1b", "microbatches": 4}),
     ("latency", {"method": "max_load"}),
     ("latency", {"method": "heft"}),
 )
@@ -67,7 +67,9 @@ def small_calls() -> list[SmallCall]:
         *(_solve(graph, machine, *asked) for asked in LONG[:2]),
         _solve(unrelated(), machine, OPERATORS, {"method": "portfolio"}),
         *(_solve(graph, machine, *asked) for asked in LONG[2:]),
+        _solve(*with_alternatives(), "throughput", {"method": "alternatives"}),
         _solve(*different_devices(TOO_MANY_KINDS), "throughput", {}),
+        _solve(graph, linked_servers(), "throughput", {"replicas": 2}),
         *(_solve(graph, machine, *asked) for asked in SHORT),
         *_others(),
     ]
@@ -80,12 +82,11 @@ def _solve(graph: Graph, machine: Devices, objective: str, options: dict[str, An
 
 def _others() -> list[SmallCall]:
     """Return short calls for other devices, transfers and graphs."""
-    graph, machine, levels, linked = training(), devices(), servers(), linked_servers()
+    graph, machine, levels = training(), devices(), servers()
     contention = {"transfers": Transfers(contention=True)}
     return [
         _solve(graph, levels, "throughput", {"replicas": 4}),
         _solve(graph, levels, "batch", {"replicas": 4, "microbatches": 2}),
-        _solve(graph, linked, "throughput", {"replicas": 2}),
         _solve(graph, levels, "throughput", {"method": "pipedream", "replicas": 4}),
         _solve(graph, levels, OPERATORS, {"method": "portfolio"}),
         _solve(graph, machine, OPERATORS, {"method": "portfolio", **contention}),
