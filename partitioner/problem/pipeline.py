@@ -96,7 +96,7 @@ class Pipeline:
         Shape (n,): memory that the copies of a stage divide, in addition to `Problem.size`; empty if none.
     spans
         Shape (P, K - P): the last P kinds have no devices of their own, a stage on one has these numbers of
-        devices of the other kinds (:mod:`partitioner.methods.dp.any_groups`); empty if all have their own.
+        devices of the other kinds (:mod:`partitioner.methods.dp.pipeline_links`); empty if all have devices.
     """
 
     weights: Floats
