@@ -169,7 +169,7 @@ class PathBoundEffort:
     cuts: int = 4000
     listing: float = 0.35
     second: float = 1.6e-7
-    memory: int = 56
+    memory: int = 28
     walked: int = 500_000_000
     halved: int = 10_000
 
@@ -290,7 +290,7 @@ class PathBound:
                 if low > most:
                     return True
             count = len(lists.items)
-            lists = lists.up_to([*self.rows, *self.weighted[-1:]], most)
+            lists = lists.up_to(self.weighted[-1:], most).up_to(self.rows, most)
             lists = with_sure_transfers(lists, self.nets)
             if len(lists.items) > EFFORT.little * count or self.settings.expired:
                 break
@@ -377,7 +377,7 @@ class PathBound:
                 high = min(high, self._longest(mixed[1], master))
                 if high - low <= EFFORT.close * limit or (refuting and high < limit):
                     break
-            times, borders = lists.surely[best], np.append(0, lists.items[best])
+            times, borders = lists.surely[:, best].T, np.append(0, lists.items[best])
             if borders.tobytes() not in master.chains:
                 master.add_chain(borders, times)
                 yield TimedChain(self._length(self.times_of(borders)), borders)
@@ -393,7 +393,7 @@ class PathBound:
         known = list(self.known.values())[-EFFORT.known :]
         places = lists.places(np.stack(known)) if known else np.empty((0, 1))
         for i in np.flatnonzero((places >= 0).all(axis=1)):
-            master.add_chain(known[i], lists.surely[places[i]])
+            master.add_chain(known[i], lists.surely[:, places[i]].T)
 
     def _longest(self, times: Floats, master: PathMaster) -> float:
         """Return the length of the longest path at given times of passes, and add it to the master."""

@@ -1,4 +1,8 @@
-"""The times of all stages that may lie between two cuts, and the best stages at given prices of passes."""
+"""The times of all stages that may lie between two cuts, and the best stages at given prices of passes.
+
+There are millions of them, and each search sweeps over them hundreds of times: a cut takes four bytes and a
+time four. So times are less than the true ones by a millionth, which is more than all rounding: bounds hold.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.cut_costs import CutCosts
@@ -19,7 +24,9 @@ from partitioner.problem.problem import Nets
 SEQUENTIAL = "sequential"
 Kinds = tuple[int, ...]  # positions of costs
 Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
-NOTHING: Floats = np.empty(0)
+Cuts = NDArray[np.int32]
+Times = NDArray[np.float32]
+LESS = 1 - 1e-6  # what times are multiplied by
 
 
 def is_decided(dealing: Dealing) -> bool:
@@ -37,16 +44,16 @@ class ArcLists(NamedTuple):
     items
         These cuts, ascending for each stage and cut.
     times
-        Shape (items, 3): the times of the passes of each of them.
+        Shape (3, items): the times of the passes of each of them.
     surely
         The same with the transfers of shared nets that each surely pays.
     """
 
     start: Ints
     end: Ints
-    items: Ints
-    times: Floats
-    surely: Floats
+    items: Cuts
+    times: Times
+    surely: Times
 
     @property
     def stages(self) -> int:
@@ -66,46 +73,63 @@ class ArcLists(NamedTuple):
         start = np.concatenate([part.start + first for part, first in moved])
         end = np.concatenate([part.end + first for part, first in moved])
         items = np.concatenate([part.items for part in parts])
-        times = np.concatenate([part.times for part in parts])
+        times = np.concatenate([part.times for part in parts], axis=1)
         return cls(start, end, items, times, times)
 
-    def rest(self, path: Floats, through: Floats = NOTHING) -> tuple[Floats, Ints]:
-        """Return `rest` and `via` of a weighted path, see :func:`fill_least`; fill `through`."""
-        rest, via = np.empty((self.stages + 1, self.cuts)), np.empty((self.stages, self.cuts), dtype=np.int64)
-        fill_least(self, path, rest, via, through)
-        return rest, via
+    def rest(self, path: Floats) -> Floats:
+        """Return the least that the stages from each one on add, by the cut where they begin.
+
+        The shape is (stages + 1, m).
+        """
+        rest = np.empty((self.stages + 1, self.cuts))
+        fill_least(self, path, rest, np.inf, NOTHING)
+        return rest
 
     def least(self, path: Floats) -> tuple[float, Ints | None]:
         """Return the least length of a weighted path, and the chain with it; None if there is none.
 
         The chain is the places in `items` of its stages, shape (stages,).
         """
-        rest, via = self.rest(path)
+        rest = self.rest(path)
         if not np.isfinite(rest[0, 0]):
             return np.inf, None
         places, cut = [], 0
-        for each in via:
-            places.append(int(each[cut]))
+        for stage, prices in enumerate(path):
+            start, end = self.start[stage, cut], self.end[stage, cut]
+            adds = prices @ self.surely[:, start:end] + rest[stage + 1, self.items[start:end]]
+            places.append(int(start + adds.argmin()))
             cut = int(self.items[places[-1]])
         return float(rest[0, 0]), np.array(places)
 
     def up_to(self, paths: Iterable[Floats], most: float) -> ArcLists:
         """Return the stages with which each of some weighted paths may have at most some length."""
-        keep = np.ones(len(self.items), dtype=bool)
+        found = self
         for path in paths:
-            through = np.full(len(self.items), np.inf)
-            self.rest(path, through)
-            keep &= through <= most
-        return self._where(keep)
+            found = found._within(path, most)
+        return found
+
+    def _within(self, path: Floats, most: float) -> ArcLists:
+        """Return the stages with which one weighted path may have at most some length."""
+        room = int((self.end - self.start).sum())
+        times, same = np.empty((3, room), dtype=np.float32), self.surely is self.times
+        start, end, items = np.empty_like(self.start), np.empty_like(self.end), np.empty(room, dtype=np.int32)
+        within = ArcLists(start, end, items, times, times if same else np.empty_like(times))
+        fill_least(self, path, np.empty((self.stages + 1, self.cuts)), most, within)
+        count = int(end[-1, -1])
+        times = times[:, :count].copy()
+        surely = times if same else within.surely[:, :count].copy()
+        return ArcLists(start, end, items[:count].copy(), times, surely)
 
     def beginning(self, borders: Ints) -> ArcLists:
         """Return the stages of the chains whose first cuts are given."""
-        keep = np.ones(len(self.items), dtype=bool)
+        start, end = self.start.copy(), self.end.copy()
         for stage, (first, last) in enumerate(pairwise(borders.tolist())):
-            keep[self.start[stage, 0] : self.end[stage, -1]] = False
-            start, end = self.start[stage, first], self.end[stage, first]
-            keep[start:end] = self.items[start:end] == last
-        return self._where(keep)
+            items = self.items[start[stage, first] : end[stage, first]]
+            place = start[stage, first] + int(np.searchsorted(items, last))
+            end[stage] = start[stage]
+            start[stage, first] = place
+            end[stage, first] = place + (last in items)
+        return self._replace(start=start, end=end)
 
     def places(self, chains: Ints) -> Ints:
         """Return the places in `items` of the stages of chains, by their cuts, shape (k, stages + 1).
@@ -121,48 +145,59 @@ class ArcLists(NamedTuple):
                 found[chain, stage] = place
         return found
 
-    def _where(self, keep: Bools) -> ArcLists:
-        """Return the stages of which `keep`, shape of `items`, is true."""
-        before, chosen = np.append(0, np.cumsum(keep)), np.flatnonzero(keep)
-        times = self.times.take(chosen, axis=0)
-        surely = times if self.surely is self.times else self.surely.take(chosen, axis=0)
-        return ArcLists(before[self.start], before[self.end], self.items[chosen], times, surely)
+
+NOTHING = ArcLists(
+    *np.empty((2, 0, 0), dtype=np.int64), np.empty(0, np.int32), *np.empty((2, 3, 0), np.float32)
+)
 
 
-@njit(cache=True, nogil=True)
-def fill_least(arcs: ArcLists, path: Floats, rest: Floats, via: Ints, through: Floats) -> None:
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+def fill_least(arcs: ArcLists, path: Floats, rest: Floats, most: float, within: ArcLists) -> None:
     """Find the least lengths of a weighted path, shape (stages, 3).
 
     Parameters
     ----------
     arcs
         The stages.
-    rest, via
-        Shape (stages + 1, m) and (stages, m): filled with the least that the stages from each one on add, by
-        the cut where they begin, and with the place in ``arcs.items`` of the first of them.
-    through
-        Shape of ``arcs.items``: filled with the least length with each open stage; not if it is empty.
+    rest
+        Shape (stages + 1, m): filled with the least that the stages from each one on add, by the cut where
+        they begin.
+    most, within
+        A length, and lists of the same shape that are filled with the stages of the chains of at most that
+        length; not if they have no stages.
     """
-    before = np.full(rest.shape, np.inf)
-    before[0, 0] = 0.0
+    items, first, second, third = arcs.items, arcs.surely[0], arcs.surely[1], arcs.surely[2]
     rest[:] = np.inf
     rest[-1, -1] = 0.0
     for stage in range(len(path) - 1, -1, -1):
-        prices = path[stage]
+        one, two, three = path[stage]
+        following = rest[stage + 1]
         for a in range(rest.shape[1]):
-            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
-                times, following = arcs.surely[i], rest[stage + 1, arcs.items[i]]
-                cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
-                if cost + following < rest[stage, a]:
-                    rest[stage, a], via[stage, a] = cost + following, i
-    for stage in range(len(path) if len(through) else 0):
-        prices = path[stage]
+            best = np.inf
+            for i in range(arcs.start[stage, a], arcs.end[stage, a]):  # in vectors of several stages
+                cost = one * first[i] + two * second[i] + three * third[i]
+                best = min(best, cost + following[items[i]])
+            rest[stage, a] = best
+    before, after = np.full(rest.shape[1], np.inf), np.empty(rest.shape[1])
+    before[0], count = 0.0, 0
+    for stage in range(len(within.start)):
+        one, two, three = path[stage]
+        following = rest[stage + 1]
+        after[:] = np.inf
         for a in range(rest.shape[1]):
-            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
-                c, times = arcs.items[i], arcs.surely[i]
-                cost = prices[0] * times[0] + prices[1] * times[1] + prices[2] * times[2]
-                before[stage + 1, c] = min(before[stage + 1, c], before[stage, a] + cost)
-                through[i] = before[stage, a] + cost + rest[stage + 1, c]
+            within.start[stage, a] = count
+            for i in range(arcs.start[stage, a], arcs.end[stage, a] if before[a] < np.inf else 0):
+                c = items[i]
+                length = before[a] + one * first[i] + two * second[i] + three * third[i]
+                if length + following[c] <= most:
+                    after[c] = min(after[c], length)
+                    within.items[count] = c
+                    for x in range(3):
+                        within.times[x, count] = arcs.times[x, i]
+                        within.surely[x, count] = arcs.surely[x, i]
+                    count += 1
+            within.end[stage, a] = count
+        before, after = after, before
 
 
 @dataclass(eq=False)
@@ -201,8 +236,10 @@ class StageTimes:
         """
         first, _, last = np.nonzero(open_)
         places = np.append(0, np.cumsum(open_.sum(axis=(1, 2))))[None]
-        times = np.ascontiguousarray(self.least(kinds, bare)[:, first, last].T)
-        return ArcLists(places[:, :-1], places[:, 1:], last, times, times)
+        least = self.least(kinds, bare)
+        times = np.stack([each[first, last].astype(np.float32) for each in least])
+        times *= np.float32(LESS)
+        return ArcLists(places[:, :-1], places[:, 1:], last.astype(np.int32), times, times)
 
     def of_chain(self, dealing: Dealing, borders: Ints) -> Floats:
         """Return the times of the passes of a chain, shape (stages, 3).

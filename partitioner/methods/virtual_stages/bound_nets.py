@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
-from partitioner.methods.virtual_stages.bound_arcs import SEQUENTIAL, ArcLists, Dealing, early_pins
+from partitioner.methods.virtual_stages.bound_arcs import LESS, SEQUENTIAL, ArcLists, Dealing, early_pins
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
 from partitioner.problem.problem import Nets
@@ -66,7 +66,7 @@ def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
     joint = which.any(axis=0)
     nets = model.costs[0].nets(joint)
     read = [_read_in(problem.nets, e) for e in np.flatnonzero(joint).tolist()]
-    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None]
+    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None] * LESS
     cut, crossing = np.nonzero((nets.held > 0) & (nets.held < nets.pins))
     pins = np.zeros((len(joint), problem.n), dtype=bool)
     pins[problem.nets.pins.owners(), problem.nets.pins.items] = True
@@ -101,7 +101,7 @@ def with_sure_transfers(arcs: ArcLists, nets: JointNets) -> ArcLists:
     """Return the same stages with the transfers of shared nets that each of them surely pays."""
     if not len(nets.made):
         return arcs
-    shape = arcs.stages + 1, arcs.cuts, len(nets.cost), nets.member.shape[1]
+    shape = arcs.stages + 1, arcs.cuts, len(nets.cost) * nets.member.shape[1]
     found = arcs._replace(surely=arcs.times.copy())
     fill_sure(found, nets, np.zeros((2, *shape), dtype=np.uint64), np.zeros((2, *shape[:2]), dtype=bool))
     return found
@@ -116,13 +116,14 @@ def fill_sure(arcs: ArcLists, nets: JointNets, where: Bits, reached: Bools) -> N
     arcs, nets
         The stages, and the nets that are not in their times.
     where
-        Shape (2, stages + 1, m, devices, words), zeros: filled with the supernodes before and after each cut
+        Shape (2, stages + 1, m, devices x words), zeros: filled with the supernodes before and after each cut
         that may be on each device if a stage begins there.
     reached
         Shape (2, stages + 1, m), false: filled with whether stages lead to each cut from the first one, and
         from it to the last one.
     """
     stages, m, rank, member = len(arcs.start), len(nets.member), nets.rank, nets.member
+    words, crossing, cut_nets = member.shape[1], nets.crossing.start, nets.crossing.items
     reached[0, 0, 0], reached[1, stages, m - 1] = True, True
     for side in range(2):
         for step in range(stages):
@@ -134,27 +135,30 @@ def fill_sure(arcs: ArcLists, nets: JointNets, where: Bits, reached: Bools) -> N
                     if not reached[side, known, at]:
                         continue
                     reached[side, found, to] = True
-                    for w in range(where.shape[4]):
-                        for d in range(where.shape[3]):
-                            where[side, found, to, d, w] |= where[side, known, at, d, w]
-                        where[side, found, to, rank[stage], w] |= member[c, w] & ~member[a, w]
-    early, late = np.empty((2, m, len(nets.made)), np.int64)
+                    for x in range(where.shape[3]):
+                        where[side, found, to, x] |= where[side, known, at, x]
+                    for w in range(words):
+                        where[side, found, to, rank[stage] * words + w] |= member[c, w] & ~member[a, w]
+    # What is known of the nets that cross each cut; all others have no pins on one of its sides.
+    early, late = np.zeros((2, m, len(nets.made)), np.int64)
     for stage in range(stages):
-        before, after = where[0, stage, :, rank[stage]], where[1, stage + 1, :, rank[stage]]
+        own = rank[stage] * words
         for c in range(m):
-            for e in range(len(nets.made)):
+            for i in range(crossing[c], crossing[c + 1]):
+                e = cut_nets[i]
                 early[c, e], late[c, e] = 0, 0
-                for w in range(where.shape[4]):
+                for w in range(words):
+                    before, after = where[0, stage, c, own + w], where[1, stage + 1, c, own + w]
                     inside, outside = nets.pins[e, w] & member[c, w], nets.pins[e, w] & ~member[c, w]
-                    early[c, e] |= THERE if inside & before[c, w] else 0
-                    early[c, e] |= ELSEWHERE if inside & ~before[c, w] else 0
-                    late[c, e] |= THERE if outside & after[c, w] else 0
-                    late[c, e] |= ELSEWHERE if outside & ~after[c, w] else 0
+                    early[c, e] |= THERE if inside & before else 0
+                    early[c, e] |= ELSEWHERE if inside & ~before else 0
+                    late[c, e] |= THERE if outside & after else 0
+                    late[c, e] |= ELSEWHERE if outside & ~after else 0
         for a in range(m):
             for i in range(arcs.start[stage, a], arcs.end[stage, a] if reached[0, stage, a] else 0):
                 c = arcs.items[i]
                 if reached[1, stage + 1, c]:
-                    pay_sure(nets, rank[stage], a, c, early[a], late[c], arcs.surely[i])
+                    pay_sure(nets, rank[stage], a, c, early[a], late[c], arcs.surely[:, i])
 
 
 @njit(cache=True, inner=True)
@@ -165,7 +169,7 @@ def pay_sure(nets: JointNets, d: int, a: int, c: int, early: Ints, late: Ints, t
     after it.
     """
     start, items = nets.crossing
-    i, j = start[a], start[c]
+    i, j, forward, backward = start[a], start[c], 0.0, 0.0
     while i < start[a + 1] or j < start[c + 1]:  # the nets that cross either cut, ascending
         e = items[i] if j == start[c + 1] or (i < start[a + 1] and items[i] <= items[j]) else items[j]
         i += i < start[a + 1] and items[i] == e
@@ -174,7 +178,9 @@ def pay_sure(nets: JointNets, d: int, a: int, c: int, early: Ints, late: Ints, t
         if nets.held[c, e] == nets.held[a, e] or cost == 0:
             continue
         if nets.sent[c, e] > nets.sent[a, e]:
-            if where & ELSEWHERE:
-                times[nets.made[e]] += cost
-        elif not where & THERE:
-            times[0 if nets.early[c, e] > nets.early[a, e] else 1] += cost
+            pays, direction = where & ELSEWHERE != 0, nets.made[e]
+        else:
+            pays, direction = where & THERE == 0, 0 if nets.early[c, e] > nets.early[a, e] else 1
+        forward += cost if pays and direction == 0 else 0.0
+        backward += cost if pays and direction != 0 else 0.0
+    times[0], times[1] = times[0] + forward, times[1] + backward

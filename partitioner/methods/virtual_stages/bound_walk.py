@@ -122,7 +122,7 @@ def walk_chains(
         if at == arcs.end[depth, cut[depth]]:
             depth -= 1
             continue
-        c, times, sure, excluded = arcs.items[at], arcs.times[at], arcs.surely[at], False
+        c, times, sure, excluded = arcs.items[at], arcs.times[:, at], arcs.surely[:, at], False
         following[depth] += 1
         steps += 1
         for i in range(len(order)):
@@ -243,7 +243,7 @@ class ChainWalk:
     def _enter(self, k: int, path: Floats) -> None:
         """Write a path at place `k`."""
         self.known.path[k] = path
-        self.known.rest[k] = self.arcs.rest(path)[0]
+        self.known.rest[k] = self.arcs.rest(path)
         for rank, own in enumerate(self.own):
             forward, backward = path[own, :2].min(axis=0)
             self.known.least[k, rank] = forward, backward, min(forward, backward)
@@ -303,7 +303,7 @@ class ChainWalk:
         self._enter(k, path)
         for stage, at in enumerate(place.following[: self.stages] - 1):
             for length, times in ((place.length, self.arcs.times), (place.surely, self.arcs.surely)):
-                length[stage + 1, k] = length[stage, k] + np.dot(path[stage], times[at])
+                length[stage + 1, k] = length[stage, k] + np.dot(path[stage], times[:, at])
 
     def skip(self, stages: int) -> None:
         """Leave out the other chains with the same first stages, as many as given; none if that is 0."""

@@ -125,9 +125,11 @@ class PathFamily:
         busy_paths = np.repeat(busy[:, :, None], 3, axis=2)
         lists = ArcLists.joined(parts).up_to(busy_paths, self.value * (1 + ROUNDING))
         lists = with_sure_transfers(lists, self.nets(dealing))
-        row = np.repeat(np.arange(lists.start.size), (lists.end - lists.start).ravel())
-        idle = row[~self.waits[row % lists.cuts, lists.items]]
-        return lists, lists.start + np.bincount(idle, minlength=lists.start.size).reshape(lists.start.shape)
+        middle = lists.start.copy()
+        for stage, a in np.ndindex(*middle.shape):
+            items = lists.items[lists.start[stage, a] : lists.end[stage, a]]
+            middle[stage, a] += len(items) - np.count_nonzero(self.waits[a, items])
+        return lists, middle
 
     def _arcs(self, kinds: Kinds, inner: bool) -> ArcLists:
         """Return a stage on a device of one of some kinds, those that do not wait first from each cut."""

@@ -54,14 +54,14 @@ def compared(family: PathFamily) -> tuple[int, int]:
         for chain in chains_of(lists):
             borders = np.append(0, lists.items[chain])
             paid = search.times_of(borders)
-            assert (lists.surely[chain] <= paid + 1e-9).all()
+            assert (paid + 1e-9 >= lists.surely[:, chain].T).all()
             for stages in range(1, len(chain) + 1):  # what is known of the rest of the chain does not matter
                 begun = with_sure_transfers(lists.beginning(borders[: stages + 1]), search.nets)
                 places = begun.places(borders[None])[0]
-                assert (begun.surely[places] <= paid + 1e-9).all()
-                assert (begun.surely[places] >= lists.surely[chain] - 1e-9).all()
+                assert (paid + 1e-9 >= begun.surely[:, places].T).all()
+                assert (begun.surely[:, places].T >= lists.surely[:, chain].T - 1e-9).all()
             chains += 1
-            sure += bool((lists.surely[chain] > lists.times[chain] + 1e-9).any())
+            sure += bool((lists.surely[:, chain].T > lists.times[:, chain].T + 1e-9).any())
     return chains, sure
 
 
@@ -79,7 +79,8 @@ def test_places_of_stages_that_are_not_open() -> None:
     start, end = np.array([[0, 2, 2], [2, 2, 3]]), np.array([[2, 2, 2], [2, 3, 3]])
     lists = ArcLists(start, end, np.array([1, 2, 2]), np.ones((3, 3)), np.ones((3, 3)))
     assert lists.places(np.array([[0, 1, 2], [0, 2, 2]])).tolist() == [[0, 2], [1, -1]]
-    assert [len(lists.beginning(np.array([0, cut])).items) for cut in (1, 2)] == [2, 2]
+    begun = [lists.beginning(np.array([0, cut])) for cut in (1, 2)]
+    assert [int((each.end - each.start).sum()) for each in begun] == [2, 2]
     assert lists.up_to(np.zeros((1, 2, 3)), 0.0).items.tolist() == [1, 2]
 
 
