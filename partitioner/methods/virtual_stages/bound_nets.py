@@ -129,7 +129,7 @@ def fill_sure(arcs: ArcLists, nets: JointNets, where: Bits, reached: Bools) -> N
         for step in range(stages):
             stage = stages - 1 - step if side else step
             for a in range(m):
-                for i in range(arcs.start[stage, a], arcs.end[stage, a]):
+                for i in range(arcs.start[stage, a], arcs.end[stage, a] if reached[0, stage, a] else 0):
                     c = arcs.items[i]
                     known, at, found, to = (stage + 1, c, stage, a) if side else (stage, a, stage + 1, c)
                     if not reached[side, known, at]:
@@ -144,7 +144,8 @@ def fill_sure(arcs: ArcLists, nets: JointNets, where: Bits, reached: Bools) -> N
     for stage in range(stages):
         own = rank[stage] * words
         for c in range(m):
-            for i in range(crossing[c], crossing[c + 1]):
+            reaches = reached[0, stage, c] or reached[1, stage + 1, c]
+            for i in range(crossing[c], crossing[c + 1] if reaches else 0):
                 e = cut_nets[i]
                 early[c, e], late[c, e] = 0, 0
                 for w in range(words):
