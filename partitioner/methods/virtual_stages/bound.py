@@ -168,7 +168,7 @@ class PathBoundEffort:
     few: int = 100
     cuts: int = 4000
     listing: float = 0.35
-    second: float = 1.6e-7
+    second: float = 9e-8
     memory: int = 28
     walked: int = 500_000_000
     halved: int = 10_000
