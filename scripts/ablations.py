@@ -167,7 +167,7 @@ LEVELS = (
     Part("bounds of what is left", {"dp.levels:Remainders": _nothing}),
     Part("looking ahead", {"dp.levels:looks_ahead": _value(False)}),
     Part("last groups first", {"dp.levels:Chain._close": _empty}),
-    Part("any devices", {"dp.pipeline_links:best_on_any_devices": _argument(2)}),
+    Part("any devices", {"dp.pipeline_links:_best_on_any_devices": _argument(2)}),
 )
 
 

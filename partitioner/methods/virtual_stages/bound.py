@@ -143,7 +143,7 @@ class PathBoundEffort:
         The most cuts.
     listing, second, memory
         The part of the time in which all stages should be listed, and what each may take, in seconds and
-        bytes: cuts are fewer than `cuts` where that is not enough.
+        bytes, half of them where times take four: cuts are fewer than `cuts` where that is not enough.
     walked
         Steps after which no walk that was given up is done again.
     halved
@@ -169,7 +169,7 @@ class PathBoundEffort:
     cuts: int = 4000
     listing: float = 0.35
     second: float = 9e-8
-    memory: int = 28
+    memory: int = 56
     walked: int = 500_000_000
     halved: int = 10_000
 
@@ -377,7 +377,7 @@ class PathBound:
                 high = min(high, self._longest(mixed[1], master))
                 if high - low <= EFFORT.close * limit or (refuting and high < limit):
                     break
-            times, borders = lists.surely[:, best].T, np.append(0, lists.items[best])
+            times, borders = lists.surely_of(best), np.append(0, lists.items[best])
             if borders.tobytes() not in master.chains:
                 master.add_chain(borders, times)
                 yield TimedChain(self._length(self.times_of(borders)), borders)
@@ -393,7 +393,7 @@ class PathBound:
         known = list(self.known.values())[-EFFORT.known :]
         places = lists.places(np.stack(known)) if known else np.empty((0, 1))
         for i in np.flatnonzero((places >= 0).all(axis=1)):
-            master.add_chain(known[i], lists.surely[:, places[i]].T)
+            master.add_chain(known[i], lists.surely_of(places[i]))
 
     def _longest(self, times: Floats, master: PathMaster) -> float:
         """Return the length of the longest path at given times of passes, and add it to the master."""

@@ -1,7 +1,8 @@
 """The times of all stages that may lie between two cuts, and the best stages at given prices of passes.
 
-There are millions of them, and each search sweeps over them hundreds of times: a cut takes four bytes and a
-time four. So times are less than the true ones by a millionth, which is more than all rounding: bounds hold.
+There may be millions of them, and each search sweeps over them hundreds of times. Between more than
+`MOST_EXACT` cuts a time takes four bytes, and is less than the true one by a millionth, which is more than
+all rounding.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ SEQUENTIAL = "sequential"
 Kinds = tuple[int, ...]  # positions of costs
 Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
 Cuts = NDArray[np.int32]
-Times = NDArray[np.float32]
-LESS = 1 - 1e-6  # what times are multiplied by
+Times = NDArray[np.float32] | NDArray[np.float64]
+MOST_EXACT = 2000
+LESS = 1 - 1e-6  # what times of four bytes are multiplied by
 
 
 def is_decided(dealing: Dealing) -> bool:
@@ -82,7 +84,7 @@ class ArcLists(NamedTuple):
         The shape is (stages + 1, m).
         """
         rest = np.empty((self.stages + 1, self.cuts))
-        fill_least(self, path, rest, np.inf, NOTHING)
+        fill_least(self, path, rest, np.inf, NOTHING[self.times.dtype])
         return rest
 
     def least(self, path: Floats) -> tuple[float, Ints | None]:
@@ -111,7 +113,7 @@ class ArcLists(NamedTuple):
     def _within(self, path: Floats, most: float) -> ArcLists:
         """Return the stages with which one weighted path may have at most some length."""
         room = int((self.end - self.start).sum())
-        times, same = np.empty((3, room), dtype=np.float32), self.surely is self.times
+        times, same = np.empty((3, room), self.times.dtype), self.surely is self.times
         start, end, items = np.empty_like(self.start), np.empty_like(self.end), np.empty(room, dtype=np.int32)
         within = ArcLists(start, end, items, times, times if same else np.empty_like(times))
         fill_least(self, path, np.empty((self.stages + 1, self.cuts)), most, within)
@@ -131,6 +133,10 @@ class ArcLists(NamedTuple):
             end[stage, first] = place + (last in items)
         return self._replace(start=start, end=end)
 
+    def surely_of(self, places: Ints) -> Floats:
+        """Return the times with sure transfers of the stages at some places, shape (stages, 3)."""
+        return self.surely[:, places].T.astype(np.float64)
+
     def places(self, chains: Ints) -> Ints:
         """Return the places in `items` of the stages of chains, by their cuts, shape (k, stages + 1).
 
@@ -146,9 +152,12 @@ class ArcLists(NamedTuple):
         return found
 
 
-NOTHING = ArcLists(
-    *np.empty((2, 0, 0), dtype=np.int64), np.empty(0, np.int32), *np.empty((2, 3, 0), np.float32)
-)
+NO_STAGES: Ints = np.empty((0, 0), dtype=np.int64)
+NO_TIMES = {np.dtype(kind): np.empty((3, 0), kind) for kind in (np.float32, np.float64)}
+NOTHING = {
+    kind: ArcLists(NO_STAGES, NO_STAGES, np.empty(0, np.int32), times, times)
+    for kind, times in NO_TIMES.items()
+}
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
@@ -237,8 +246,10 @@ class StageTimes:
         first, _, last = np.nonzero(open_)
         places = np.append(0, np.cumsum(open_.sum(axis=(1, 2))))[None]
         least = self.least(kinds, bare)
-        times = np.stack([each[first, last].astype(np.float32) for each in least])
-        times *= np.float32(LESS)
+        if len(open_) > MOST_EXACT:
+            times = np.stack([each[first, last].astype(np.float32) for each in least]) * np.float32(LESS)
+        else:
+            times = np.stack([each[first, last] for each in least])
         return ArcLists(places[:, :-1], places[:, 1:], last.astype(np.int32), times, times)
 
     def of_chain(self, dealing: Dealing, borders: Ints) -> Floats:

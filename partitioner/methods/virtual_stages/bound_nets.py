@@ -66,7 +66,7 @@ def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
     joint = which.any(axis=0)
     nets = model.costs[0].nets(joint)
     read = [_read_in(problem.nets, e) for e in np.flatnonzero(joint).tolist()]
-    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None] * LESS
+    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None]
     cut, crossing = np.nonzero((nets.held > 0) & (nets.held < nets.pins))
     pins = np.zeros((len(joint), problem.n), dtype=bool)
     pins[problem.nets.pins.owners(), problem.nets.pins.items] = True
@@ -104,6 +104,8 @@ def with_sure_transfers(arcs: ArcLists, nets: JointNets) -> ArcLists:
     shape = arcs.stages + 1, arcs.cuts, len(nets.cost) * nets.member.shape[1]
     found = arcs._replace(surely=arcs.times.copy())
     fill_sure(found, nets, np.zeros((2, *shape), dtype=np.uint64), np.zeros((2, *shape[:2]), dtype=bool))
+    if found.surely.dtype == np.float32:
+        found.surely[:] *= np.float32(LESS)  # once more, for the transfers
     return found
 
 

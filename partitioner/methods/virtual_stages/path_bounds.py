@@ -22,7 +22,7 @@ import numpy as np
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, ROUNDING, PathBound, TimedChain
-from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kinds, StageTimes
+from partitioner.methods.virtual_stages.bound_arcs import MOST_EXACT, ArcLists, Dealing, Kinds, StageTimes
 from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_transfers
 from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
@@ -193,7 +193,8 @@ class PathBounds:
             A pipeline, which may be a good one.
         """
         counts = sorted((devices for devices, bound in known.items() if bound < value), key=known.__getitem__)
-        together = max(1, 4 * _most_pairs(self.problem, self.settings.memory_budget) // len(self.cuts) ** 2)
+        cuts, memory = len(self.cuts), self.settings.memory_budget
+        together = max(1, 4 * memory // (_bytes_of(cuts) * _stages(self.problem) * cuts**2))
         self.bound, found, settings = min(known.values()), value, self.settings
         for first in reversed(range(0, len(counts), together)):  # those of the highest bounds before others
             group = {devices: known[devices] for devices in counts[first : first + together]}
@@ -295,13 +296,15 @@ def _most_cuts(problem: PipelineProblem, settings: Settings) -> int:
     """Return between how many cuts all stages can be listed, in a part of the time and in the memory."""
     seconds = np.inf if settings.deterministic else max(settings.clock.left, 0.0)
     in_time = EFFORT.listing * seconds / (EFFORT.second * _stages(problem))
-    pairs = min(EFFORT.cuts**2, in_time, _most_pairs(problem, settings.memory_budget))
+    each = settings.memory_budget / _stages(problem)
+    exact, rough = (each / _bytes_of(cuts) for cuts in (MOST_EXACT, MOST_EXACT + 1))
+    pairs = min(EFFORT.cuts**2, in_time, exact if exact < MOST_EXACT**2 else rough)
     return max(MOST_CUTS, int(pairs**0.5))
 
 
-def _most_pairs(problem: PipelineProblem, memory: int) -> int:
-    """Return for how many pairs of cuts the memory holds a stage each, of every number."""
-    return memory // (EFFORT.memory * _stages(problem))
+def _bytes_of(cuts: int) -> int:
+    """Return the memory of a stage between some number of cuts."""
+    return EFFORT.memory // (1 + (cuts > MOST_EXACT))
 
 
 def _stages(problem: PipelineProblem) -> int:

@@ -98,6 +98,7 @@ def _others() -> list[SmallCall]:
         _solve(*with_alternatives(), "batch", {"microbatches": 2}),
         _extend_nothing,
         _exchange_kinds,
+        _bound_large,
     ]
 
 
@@ -124,6 +125,17 @@ def _exchange_kinds() -> None:
     problem = contract(*different_devices(2))
     assert isinstance(problem, ChainProblem)
     KindExchange(problem, 0).attempt([Part(0, np.arange(problem.n))], 1.0)
+
+
+def _bound_large() -> None:
+    """Compile the kernels of bounds by paths for times of four bytes, which those of large graphs have."""
+    from partitioner.methods.virtual_stages import bound_arcs
+
+    most, bound_arcs.MOST_EXACT = bound_arcs.MOST_EXACT, 0
+    try:
+        _solve(training(), devices(), OPERATORS, {"schedule": "interleaved_1f1b", "microbatches": 4})()
+    finally:
+        bound_arcs.MOST_EXACT = most
 
 
 # Tiny workloads whose solves compile kernels.
