@@ -27,7 +27,7 @@ Kinds = tuple[int, ...]  # positions of costs
 Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
 Cuts = NDArray[np.int32]
 Times = NDArray[np.float32] | NDArray[np.float64]
-MOST_EXACT = 2000
+MOST_EXACT = 1000
 LESS = 1 - 1e-6  # what times of four bytes are multiplied by
 
 
