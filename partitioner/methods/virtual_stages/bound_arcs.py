@@ -1,8 +1,7 @@
 """The times of all stages that may lie between two cuts, and the best stages at given prices of passes.
 
-There may be millions of them, and each search sweeps over them hundreds of times. Between more than
-`MOST_EXACT` cuts a time takes four bytes, and is less than the true one by a millionth, which is more than
-all rounding.
+There may be millions of them, and each search sweeps over them hundreds of times. Where cuts are many, a time
+takes four bytes, and is less than the true one by a millionth, which is more than all rounding.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ Kinds = tuple[int, ...]  # positions of costs
 Dealing = tuple[Kinds, ...]  # for each device the kinds of which it may be
 Cuts = NDArray[np.int32]
 Times = NDArray[np.float32] | NDArray[np.float64]
-MOST_EXACT = 1000
 LESS = 1 - 1e-6  # what times of four bytes are multiplied by
 
 
@@ -84,7 +82,7 @@ class ArcLists(NamedTuple):
         The shape is (stages + 1, m).
         """
         rest = np.empty((self.stages + 1, self.cuts))
-        fill_least(self, path, rest, np.inf, NOTHING[self.times.dtype])
+        fill_least(self, path, rest, np.inf, self._replace(start=self.start[:0]))
         return rest
 
     def least(self, path: Floats) -> tuple[float, Ints | None]:
@@ -126,11 +124,10 @@ class ArcLists(NamedTuple):
         """Return the stages of the chains whose first cuts are given."""
         start, end = self.start.copy(), self.end.copy()
         for stage, (first, last) in enumerate(pairwise(borders.tolist())):
-            items = self.items[start[stage, first] : end[stage, first]]
-            place = start[stage, first] + int(np.searchsorted(items, last))
+            place = self._place(stage, first, last)
             end[stage] = start[stage]
-            start[stage, first] = place
-            end[stage, first] = place + (last in items)
+            if place >= 0:
+                start[stage, first], end[stage, first] = place, place + 1
         return self._replace(start=start, end=end)
 
     def surely_of(self, places: Ints) -> Floats:
@@ -144,20 +141,14 @@ class ArcLists(NamedTuple):
         """
         found = np.full((len(chains), self.stages), -1)
         for chain, stage in np.ndindex(*found.shape):
-            first, last = chains[chain, stage : stage + 2]
-            start, end = self.start[stage, first], self.end[stage, first]
-            place = start + int(np.searchsorted(self.items[start:end], last))
-            if place < end and self.items[place] == last:
-                found[chain, stage] = place
+            found[chain, stage] = self._place(stage, *chains[chain, stage : stage + 2].tolist())
         return found
 
-
-NO_STAGES: Ints = np.empty((0, 0), dtype=np.int64)
-NO_TIMES = {np.dtype(kind): np.empty((3, 0), kind) for kind in (np.float32, np.float64)}
-NOTHING = {
-    kind: ArcLists(NO_STAGES, NO_STAGES, np.empty(0, np.int32), times, times)
-    for kind, times in NO_TIMES.items()
-}
+    def _place(self, stage: int, first: int, last: int) -> int:
+        """Return the place in `items` of a stage between two cuts; -1 if it is not open."""
+        start, end = int(self.start[stage, first]), int(self.end[stage, first])
+        place = start + int(np.searchsorted(self.items[start:end], last))
+        return place if place < end and self.items[place] == last else -1
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
@@ -238,15 +229,16 @@ class StageTimes:
         devices = self.model.devices
         return range(devices - 1, devices + 1) if self.model.schedule.vee else range(0)
 
-    def arcs(self, kinds: Kinds, bare: bool, open_: Bools) -> ArcLists:
+    def arcs(self, kinds: Kinds, bare: bool, open_: Bools, rough: bool) -> ArcLists:
         """Return a stage of some kinds between open cuts, with its times, see :meth:`least`.
 
-        `open_` has shape (m, groups, m): from each cut the stages of the first group come first.
+        `open_` has shape (m, groups, m): from each cut the stages of the first group come first. `rough` says
+        whether times take four bytes.
         """
         first, _, last = np.nonzero(open_)
         places = np.append(0, np.cumsum(open_.sum(axis=(1, 2))))[None]
         least = self.least(kinds, bare)
-        if len(open_) > MOST_EXACT:
+        if rough:
             times = np.stack([each[first, last].astype(np.float32) for each in least]) * np.float32(LESS)
         else:
             times = np.stack([each[first, last] for each in least])

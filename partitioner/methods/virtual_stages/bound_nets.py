@@ -73,8 +73,8 @@ def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
     return JointNets(
         nets.held,
         nets.sent,
-        early_pins(problem.nets, model.cuts.member)[:, joint],
-        cost[:, joint],
+        np.ascontiguousarray(early_pins(problem.nets, model.cuts.member)[:, joint]),
+        np.ascontiguousarray(cost[:, joint]),
         problem.nets.made[joint],
         np.array(read, dtype=np.int64),
         model.ranks,

@@ -22,7 +22,7 @@ import numpy as np
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, ROUNDING, PathBound, TimedChain
-from partitioner.methods.virtual_stages.bound_arcs import MOST_EXACT, ArcLists, Dealing, Kinds, StageTimes
+from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kinds, StageTimes
 from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_transfers
 from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
@@ -135,7 +135,8 @@ class PathFamily:
         """Return a stage on a device of one of some kinds, those that do not wait first from each cut."""
         allowed = np.any([self.model.costs[place].allowed for place in kinds], axis=0)
         allowed &= self.batch * self.times.least(kinds, inner).sum(axis=0) <= self.value * (1 + ROUNDING)
-        return self.times.arcs(kinds, inner, np.stack((allowed & ~self.waits, allowed & self.waits), axis=1))
+        open_ = np.stack((allowed & ~self.waits, allowed & self.waits), axis=1)
+        return self.times.arcs(kinds, inner, open_, len(open_) > EFFORT.exact)
 
 
 LISTED = 8  # dealings whose stages a family keeps
@@ -297,14 +298,14 @@ def _most_cuts(problem: PipelineProblem, settings: Settings) -> int:
     seconds = np.inf if settings.deterministic else max(settings.clock.left, 0.0)
     in_time = EFFORT.listing * seconds / (EFFORT.second * _stages(problem))
     each = settings.memory_budget / _stages(problem)
-    exact, rough = (each / _bytes_of(cuts) for cuts in (MOST_EXACT, MOST_EXACT + 1))
-    pairs = min(EFFORT.cuts**2, in_time, exact if exact < MOST_EXACT**2 else rough)
+    exact, rough = (each / _bytes_of(cuts) for cuts in (EFFORT.exact, EFFORT.exact + 1))
+    pairs = min(EFFORT.cuts**2, in_time, exact if exact < EFFORT.exact**2 else rough)
     return max(MOST_CUTS, int(pairs**0.5))
 
 
 def _bytes_of(cuts: int) -> int:
     """Return the memory of a stage between some number of cuts."""
-    return EFFORT.memory // (1 + (cuts > MOST_EXACT))
+    return EFFORT.memory // (1 + (cuts > EFFORT.exact))
 
 
 def _stages(problem: PipelineProblem) -> int:

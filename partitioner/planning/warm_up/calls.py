@@ -98,7 +98,7 @@ def _others() -> list[SmallCall]:
         _solve(*with_alternatives(), "batch", {"microbatches": 2}),
         _extend_nothing,
         _exchange_kinds,
-        _bound_large,
+        _bound_in_four_bytes,
     ]
 
 
@@ -127,15 +127,21 @@ def _exchange_kinds() -> None:
     KindExchange(problem, 0).attempt([Part(0, np.arange(problem.n))], 1.0)
 
 
-def _bound_large() -> None:
+def _bound_in_four_bytes() -> None:
     """Compile the kernels of bounds by paths for times of four bytes, which those of large graphs have."""
-    from partitioner.methods.virtual_stages import bound_arcs
+    from partitioner.methods.method import Settings
+    from partitioner.methods.virtual_stages.bound_arcs import ArcLists
+    from partitioner.methods.virtual_stages.bound_nets import JointNets, with_sure_transfers
+    from partitioner.methods.virtual_stages.bound_walk import ChainWalk
+    from partitioner.problem.arrays import rows_of
 
-    most, bound_arcs.MOST_EXACT = bound_arcs.MOST_EXACT, 0
-    try:
-        _solve(training(), devices(), OPERATORS, {"schedule": "interleaved_1f1b", "microbatches": 4})()
-    finally:
-        bound_arcs.MOST_EXACT = most
+    one, two, bits = np.zeros(1, np.int64), np.zeros((2, 1), np.int64), np.zeros((2, 1), np.uint64)
+    nets = JointNets(two, two, two, np.ones((1, 1)), one, one, one, bits[:1], bits, rows_of(one, one, 2))
+    start, end, times = np.array([[0, 1]]), np.array([[1, 1]]), np.ones((3, 1), np.float32)
+    lists = ArcLists(start, end, np.ones(1, np.int32), times, times)
+    path = np.ones((1, 3))
+    lists = with_sure_transfers(lists.up_to([path], 9.0), nets)
+    ChainWalk(lists, nets, [path], 9.0, Settings()).following()
 
 
 # Tiny workloads whose solves compile kernels.

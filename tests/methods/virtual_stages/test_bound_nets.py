@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from partitioner import PartitionerError
-from partitioner.methods.virtual_stages import bound_arcs, bound_nets
+from partitioner.methods.virtual_stages import bound_nets, path_bounds
+from partitioner.methods.virtual_stages.bound import EFFORT
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists
 from partitioner.methods.virtual_stages.bound_nets import with_sure_transfers
 from partitioner.methods.virtual_stages.path_bounds import PathFamily
@@ -84,7 +87,7 @@ def listed(name: str) -> list[ArcLists]:
 def test_times_of_four_bytes_are_a_little_less(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Than the true ones, by some millionths, with the transfers that stages surely pay."""
     exact = listed(name)
-    monkeypatch.setattr(bound_arcs, "MOST_EXACT", 0)
+    monkeypatch.setattr(path_bounds, "EFFORT", replace(EFFORT, exact=0))
     rough = listed(name)
     assert {lists.surely.dtype for lists in rough} == {np.dtype(np.float32)}
     for one, other in zip(exact, rough, strict=True):
