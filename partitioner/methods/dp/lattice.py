@@ -30,6 +30,9 @@ COMPLETE, PAUSED, OVER = range(3)
 class Lattice(NamedTuple):
     """`I` ideals, numbered so that a subset comes before its supersets; 0 is the empty one.
 
+    Those that hold an ideal and further supernodes of higher rank follow it at once, so that a walk finds
+    most of what it reads near to what it read before.
+
     Parameters
     ----------
     start, node, to
@@ -75,10 +78,8 @@ class Lattice(NamedTuple):
         """Return which supernodes each ideal holds, shape (I, n)."""
         inside = np.zeros((self.size, len(self.rank)), dtype=bool)
         inside[np.arange(1, self.size), self.added[1:]] = True
-        begin, end = 0, 1
-        while end < self.size:  # from level to level, as parents have one supernode less
-            begin, end = end, int(np.searchsorted(self.parent, end))
-            inside[begin:end] |= inside[self.parent[begin:end]]
+        for ideal in range(1, self.size):
+            inside[ideal] |= inside[self.parent[ideal]]
         return inside
 
     @property
@@ -149,9 +150,11 @@ def ideal_lattice(
             node, to = _grown(node), _grown(to)
     if state != COMPLETE:
         return None
-    covers = start[count]
-    tables = start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count]
-    return Lattice(*tables, np.arange(problem.n))
+    covers, rank = start[count], np.arange(problem.n)
+    made = Lattice(start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count], rank)
+    found = Lattice(*(np.empty_like(each) for each in made[:-1]), rank)
+    _depth_first(made, found, np.empty(count, np.int64), np.ones(count, np.int64))
+    return found
 
 
 def _grown(array: NDArray[Any]) -> NDArray[Any]:
@@ -247,6 +250,35 @@ def _covers_of_child(rows, arrays, ideal, v, end):  # type: ignore[no-untyped-de
             node[place] = w
             end += 1
     return end
+
+
+@njit(cache=True, nogil=True)
+def _depth_first(made, found, place, end):  # type: ignore[no-untyped-def]
+    """Write a lattice whose levels are numbered one after another to `found`, numbered depth first.
+
+    The children of an ideal come behind it by descending rank, each with all of its own behind it. `place`
+    and `end`, of shape (I,), get the new numbers of the ideals, and where their last children begin; `end`
+    counts at first how many ideals there are in the tree below each.
+    """
+    start, count = made.start, len(place)
+    for i in range(count - 1, 0, -1):
+        end[made.parent[i]] += end[i]
+    place[0], found.parent[0], found.added[0] = 0, -1, -1
+    for i in range(1, count):  # brothers by ascending rank, so the first one gets the last place
+        up = made.parent[i]
+        end[up] -= end[i]
+        place[i] = end[up]
+        end[i] += place[i]
+        found.parent[place[i]], found.added[place[i]] = place[up], made.added[i]
+    found.start[0] = 0
+    for i in range(count):
+        found.start[place[i] + 1] = start[i + 1] - start[i]
+    for i in range(count):
+        found.start[i + 1] += found.start[i]
+    for i in range(count):
+        first = found.start[place[i]] - start[i]
+        for e in range(start[i], start[i + 1]):
+            found.node[first + e], found.to[first + e] = made.node[e], place[made.to[e]]
 
 
 @njit(cache=True, inner=True)

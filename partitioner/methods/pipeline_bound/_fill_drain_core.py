@@ -1,7 +1,7 @@
 """The compiled fill of a table of pipelines that are turned, whose stages each bound the makespan.
 
-``value[I, s]`` has the least times that the stages of ideal I on the devices of state s, which run behind the
-others, take for a sample, and ``label[I, s]`` the least lengths of the paths through them. A state may count
+``length[I, s]`` has the least times that the stages of ideal I on the devices of state s, which run behind the
+others, take for a sample, and the least lengths of the paths through them. A state may count
 idle devices as devices behind: that only makes bounds lower, and covers pipelines with stages that cost
 nothing, whose supernodes have been merged. The stages are those of :mod:`partitioner.methods.dp._walk_core`,
 with the transfers of each pass.
@@ -79,62 +79,54 @@ def add_returning(forwards, backwards, behind, forward, backward, transfers, fou
                     found[i, j] = max(found[i, j], arrival[c] + further + transfers)
 
 
-@njit(cache=True)
-def add_onward(forwards, backwards, behind, forward, backward, found):  # type: ignore[no-untyped-def]
-    """Write the labels to `found` where both passes lead to later stages; shape (F + B,) each."""
+@njit(cache=True, _nrt=False)
+def add_onward(rows, behind, forward, backward, found, count):  # type: ignore[no-untyped-def]
+    """Write the labels to `found` where both passes lead to later stages.
+
+    `rows` are the events, alike for all stages; `behind` and `found` have shape (F + B, N), of which the
+    first `count` columns are in use.
+    """
+    forwards, backwards = rows.forwards[0], rows.backwards[0]
     for p in range(len(found)):
-        found[p] = -np.inf
+        for i in range(count):
+            found[p, i] = -np.inf
         for q in range(len(found)):
-            if forwards[p, q] >= 0 and behind[q] > -np.inf:
+            if forwards[p, q] >= 0:
                 own = forwards[p, q] * forward + backwards[p, q] * backward
-                found[p] = max(found[p], own + behind[q])
+                for i in range(count):  # in vectors
+                    length = own + behind[q, i]
+                    found[p, i] = length if length > found[p, i] else found[p, i]
 
 
-@njit(cache=True, inner=True)
-def keep(table, rule, ideal, state, value, label, last):  # type: ignore[no-untyped-def]
-    """Keep the least time of a sample and the labels of stages that hold an ideal on the devices of a state.
+@njit(cache=True, inner=True, _nrt=False)
+def keep(table, rule, ideal, state, found, last):  # type: ignore[no-untyped-def]
+    """Keep the least lengths of stages that hold an ideal on the devices of a state, of which the last is new.
 
     They are left out if those of a slot are no larger. If no slot is free, or one differs only by `close` in
-    one direction, the slot that loses least gets the minima of both. `whole` is the number of the label of
-    the whole schedule, which says whose stages are remembered: `last` is the last one, as the ideal and the
-    slot before it, and the kind and number of its devices.
+    one direction, the slot that loses least gets the minima of both. `whole` is the number of the length that
+    says whose stages are remembered: `last` is the last one, as the ideal and the slot before it, and the
+    kind and number of its devices.
     """
-    (whole, close), (start, slot, kind, copies) = rule, last
-    used, chosen, least = table.used[ideal, state], -1, np.inf
-    for i in range(used):
-        above, below = difference(table.value[ideal, state, i], table.label[ideal, state, i], value, label)
+    (whole, close), length, chosen, least = rule, table.length, -1, np.inf
+    for i in range(length.shape[2]):
+        if length[ideal, state, i, 0] == np.inf:
+            chosen = i if chosen < 0 or least > close else chosen
+            break
+        above, below = 0.0, 0.0
+        for j in range(len(found)):
+            if length[ideal, state, i, j] > found[j]:
+                above = max(above, length[ideal, state, i, j] - found[j])
+            elif length[ideal, state, i, j] < found[j]:
+                below = max(below, found[j] - length[ideal, state, i, j])
         if above == 0.0:
             return
         if min(above, below) < least:
             chosen, least = i, min(above, below)
-    if chosen < 0 or (least > close and used < table.value.shape[2]):
-        chosen = used
-        table.used[ideal, state] += 1
-        table.value[ideal, state, chosen] = np.inf
-        for j in range(len(label)):
-            table.label[ideal, state, chosen, j] = np.inf
-    known = table.label[ideal, state, chosen]
-    better = value < table.value[ideal, state, chosen]
-    if len(label) > 0:
-        better = label[whole] < known[whole]
-    if better:
-        table.origin[ideal, state, chosen], table.slot[ideal, state, chosen] = start, slot
-        table.kind[ideal, state, chosen], table.copies[ideal, state, chosen] = kind, copies
-    table.value[ideal, state, chosen] = min(table.value[ideal, state, chosen], value)
-    for j in range(len(label)):
-        known[j] = min(known[j], label[j])
-
-
-@njit(cache=True, inner=True, _nrt=False)
-def difference(known, paths, value, label):  # type: ignore[no-untyped-def]
-    """Return by how much known times and paths exceed others at most, and are exceeded at most."""
-    above, below = max(0.0, known - value), max(0.0, value - known)
-    for j in range(len(label)):
-        if paths[j] > label[j]:
-            above = max(above, paths[j] - label[j])
-        elif paths[j] < label[j]:
-            below = max(below, label[j] - paths[j])
-    return above, below
+    if found[whole] < length[ideal, state, chosen, whole]:
+        for j in range(len(last)):
+            table.last[ideal, state, chosen, j] = last[j]
+    for j in range(len(found)):
+        length[ideal, state, chosen, j] = min(length[ideal, state, chosen, j], found[j])
 
 
 STREAM, PHASES, TURNS = range(3)  # which passes of a stage a path through later stages leaves out
@@ -183,23 +175,6 @@ def longest_path(way, count, ahead, around, load, busy, longer, exchange):  # ty
     return max(found, before + behind + count * busy - left_out * (busy - longer))
 
 
-@njit(cache=True, inner=True)
-def add_labels(spec, devices, behind, times, load, found, room):  # type: ignore[no-untyped-def]
-    """Write to `found` the labels of the stages behind, of labels `behind`, and of a stage before them."""
-    forward, backward, transfers = times
-    row = spec.rows.number[devices]
-    forwards, backwards = spec.rows.forwards[row], spec.rows.backwards[row]
-    if spec.returns:
-        shape = len(spec.rows.forward), len(spec.rows.backward)
-        add_returning(
-            forwards, backwards, behind.reshape(shape), forward, backward, transfers,
-            found.reshape(shape), room,
-        )  # fmt: skip
-    else:
-        add_onward(forwards, backwards, behind, forward, backward, found)
-    found[spec.whole] = max(found[spec.whole], spec.samples * load)
-
-
 NONE = np.int64(0)  # devices: no Python int, for which numba would compile `keep` once more
 MOST, LESS = range(2)  # places in `MakespanTally.bounds`
 
@@ -214,7 +189,7 @@ class MakespanTally(NamedTuple):
     spec, table
         See :mod:`partitioner.methods.pipeline_bound.paths`; the table is written if `back` is false.
     outside
-        Shape (2, I, D + 1): the least time of a sample of the stages outside an ideal, by the most devices
+        Shape (I, D + 1, 2): the least time of a sample of the stages outside an ideal, by the most devices
         that they have: of all passes that lead to the ideal, and of backward passes that do so.
     nets
         Its tensors.
@@ -224,9 +199,13 @@ class MakespanTally(NamedTuple):
     load
         Shape (K,): its loads; infinity on a kind that it cannot be on.
     paths, room
-        Shapes (P,) and (F + B,): room for the lengths of its paths, and of those on the way.
+        Shapes (1 + P,) and (F + B,): room for its lengths, and for those of paths on the way.
+    behind, found, first
+        Shapes (P, N), (P, N) and (S + 1,): where both passes lead to later stages, the lengths of paths of
+        all N slots that it may be added to, what they are with it, and the first slot of each state.
     worthy, reached
-        Shapes (S,) and (1,): the states that reach the ideal at which it begins, and how many there are.
+        Shapes (K, S) and (K,): the states that reach the ideal at which it begins and may go on with a device
+        of each kind, those first that then have the largest capacity, and how many there are.
     bounds
         Shape (2,): the largest load of a stage that the spine counts; and by how much less than the most
         that of an earlier one is.
@@ -247,6 +226,9 @@ class MakespanTally(NamedTuple):
     load: Floats
     paths: Floats
     room: Floats
+    behind: Floats
+    found: Floats
+    first: Ints
     worthy: Ints
     reached: Ints
     bounds: Floats
@@ -264,6 +246,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
     """
     costs, memory_model, states, spec = tally.costs, tally.memory, tally.states, tally.spec
     table, outside, paths, worthy = tally.table, tally.outside, tally.paths, tally.worthy
+    length = table.length
     load, sum_of, apart, less = tally.load[k], tally.sums[depth], tally.time[depth], tally.bounds[LESS]
     in_row = costs.communication == SEQUENTIAL
     forward, backward, transfers = parts[0], parts[1], parts[2] + parts[3]
@@ -272,18 +255,23 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
     turn = alone if not spec.turns else whole - parts[4] if in_row else forward + backward
     if in_row:  # a path that stays in a row has all transfers of its passes
         forward, backward, transfers = forward + parts[2], backward + parts[3], 0.0
-    added, rule = 0, (spec.whole, spec.close)
-    for i in range(tally.reached[0]):
-        s = worthy[i]
+    shape = len(spec.rows.forward), len(spec.rows.backward)
+    added, rule, onward = 0, (spec.whole, spec.close), counted and spec.whole > 0 and not spec.returns
+    if onward:
+        add_onward(spec.rows, tally.behind, forward, backward, tally.found, tally.first[-1])
+    for i in range(tally.reached[k]):
+        s = worthy[k, i]
+        if spec.remaining[ideal] > spec.capacity[s + states.stride[k]]:
+            break
         for r in range(1, states.left[s, k] + 1):
             if load > spec.most * r:
                 continue
-            t, own, ahead = s + r * states.stride[k], -(-spec.samples // r), -(-states.behind[s] // r)
+            t = s + r * states.stride[k]
             if spec.remaining[ideal] > spec.capacity[t]:
                 break
             if spec.remaining_on[ideal] > spec.capacity_on[t] - less * spec.price[t]:
                 break
-            before = outside[0, ideal, spec.unused[t]]
+            before = outside[ideal, spec.unused[t], 0]
             if before == np.inf:
                 continue
             held, versions = (
@@ -292,34 +280,44 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
             )
             if not takes(sum_of, held, versions, memory_model.memory[k], 0.0, 0.0, 0.0, 0.0):
                 continue
-            exchange = 0.0
+            exchange, own, ahead = 0.0, spec.samples, states.behind[s]
+            if r > 1:
+                own, ahead = -(-own // r), -(-ahead // r)
             if costs.added:
                 exchange = (r - 1) * sent_by(sum_of[WEIGHTS], r, costs.message[k]) / costs.bandwidth[k]
-            for slot in range(table.used[start, s]):
-                behind = table.value[start, s, slot]
-                total, bound = behind, apart[0] + own * load + (own - 1) * exchange
+            for n in range(tally.first[s], tally.first[s + 1]):
+                slot = n - tally.first[s]
+                behind, bound = length[start, s, slot, 0], apart[0] + own * load + (own - 1) * exchange
                 if spec.way == STREAM:
                     bound += apart[1]
-                for j in range(len(paths)):  # an assignment of slices would copy them first
-                    paths[j] = table.label[start, s, slot, j]
                 if counted:
-                    total += alone if behind > 0 else turn
                     bound = longest_path(
                         spec.way, own, ahead, (before, behind), load, forward + backward,
                         max(forward, backward), exchange,
                     )  # fmt: skip
-                    if bound <= spec.limit and len(paths) > 0:
-                        add_labels(
-                            spec, states.behind[s], table.label[start, s, slot],
-                            (forward, backward, transfers), load, paths, tally.room,
-                        )  # fmt: skip
-                        bound = max(bound, before + paths[spec.whole])
-                        if not spec.returns:
-                            late = outside[1, ideal, spec.unused[t]]
-                            bound = max(bound, late + paths[len(spec.rows.forward)])
                 added += 1
+                if bound > spec.limit:
+                    continue
+                for j in range(1, len(paths)):  # an assignment of slices would copy them first
+                    paths[j] = tally.found[j - 1, n] if onward else length[start, s, slot, j]
+                paths[0] = behind
+                if counted:
+                    paths[0] += alone if behind > 0 else turn
+                    if onward:
+                        paths[1] = max(paths[1], spec.samples * load)
+                        late = outside[ideal, spec.unused[t], 1]
+                        bound = max(before + paths[1], late + paths[1 + len(spec.rows.forward)])
+                    elif spec.whole > 0:
+                        row = spec.rows.number[states.behind[s]]
+                        add_returning(
+                            spec.rows.forwards[row], spec.rows.backwards[row],
+                            length[start, s, slot, 1:].reshape(shape), forward, backward, transfers,
+                            paths[1:].reshape(shape), tally.room,
+                        )  # fmt: skip
+                        paths[spec.whole] = max(paths[spec.whole], spec.samples * load)
+                        bound = before + paths[spec.whole]
                 if bound <= spec.limit:
-                    keep(table, rule, np.int64(ideal), t, total, paths, (start, slot, k, r))
+                    keep(table, rule, ideal, t, paths, (start, slot, k, r))
     return added
 
 
@@ -381,11 +379,11 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
             fewest = max(1, int(np.ceil(tally.load[k] / spec.most - 1e-6)))
             times = (early_time, late_time) if counted else (0.0, 0.0)
             # lower the least times of the stages outside by those that begin with this stage
-            for w in range(2):
-                least = tally.outside[w]
-                for devices in range(fewest, least.shape[1]):
-                    within = times[w] + least[ideal, devices - fewest]
-                    least[start, devices] = min(least[start, devices], within)
+            least = tally.outside
+            for devices in range(fewest, least.shape[1]):
+                for w in range(2):
+                    within = times[w] + least[ideal, devices - fewest, w]
+                    least[start, devices, w] = min(least[start, devices, w], within)
         else:
             steps += extend(tally, start, ideal, k, parts, counted, depth)
     return steps
@@ -399,16 +397,19 @@ _walk = walk_of(_enter, _leave, _reach, _lost)
 
 
 def new_tally(  # the arguments are fields of the tally
-    costs: StageCosts, memory: MemoryModel, states: DeviceStates, spec: MakespanSpec, table: MakespanTable,
+    costs: StageCosts, memory: MemoryModel, devices: DeviceStates, spec: MakespanSpec, table: MakespanTable,
     outside: Floats, back: bool,
 ) -> MakespanTally:  # fmt: skip
     """Return an empty stage, and room for the states that reach an ideal."""
     nodes, kinds, depths = len(memory.size), len(memory.memory), len(memory.size) + 2
+    (states, slots, lengths), onward = table.length.shape[1:], not spec.returns and spec.whole > 0
+    shape = (lengths - 1, states * slots) if onward else (0, 0)
     return MakespanTally(
-        costs, memory, states, spec, table, outside, new_nets(nodes, len(costs.pins)),
+        costs, memory, devices, spec, table, outside, new_nets(nodes, len(costs.pins)),
         np.zeros((depths, kinds, 2)), np.zeros((depths, 8)), np.zeros((depths, 2)), np.empty(kinds),
-        np.empty(table.label.shape[3]), np.empty(len(spec.rows.forward) + len(spec.rows.backward)),
-        np.empty(len(spec.capacity), np.int64), np.zeros(1, np.int64), np.zeros(2), back,
+        np.empty(lengths), np.empty(len(spec.rows.forward) + len(spec.rows.backward)),
+        np.empty(shape), np.empty(shape), np.zeros(states + 1, np.int64),
+        np.empty((kinds, states), np.int64), np.zeros(kinds, np.int64), np.zeros(2), back,
     )  # fmt: skip
 
 
@@ -436,51 +437,59 @@ def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped
         tally.costs, tally.spec, tally.outside, lattice.parent, lattice.added
     )  # fmt: skip
     in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
-    total, last = outside.shape[2] - 1, len(parent) - 1
+    total, last = outside.shape[1] - 1, len(parent) - 1
     tally.nets.before[:] = 0
     steps, place, start = 0, 0, first
     while 0 <= start < last:
         if steps > budget:
             return start, steps
-        count, target, most, later = 1, spec.capacity.max(), spec.most, spec.most
+        target, most, later = spec.capacity.max(), spec.most, spec.most
         if step > 0:
-            count, target, behind = list_states(tally.table, tally.states, spec, start, tally.worthy)
+            target, behind = list_states(tally, start)
             if further > 0 and spec.widest.max() == 1 and in_row:
                 behind = behind if spec.way == STREAM else 0.0
-                most = min(most, (spec.limit - outside[0, start, total] - behind) / further)
+                most = min(most, (spec.limit - outside[start, total, 0] - behind) / further)
                 later = spec.most - behind / spec.samples
                 if spec.way == STREAM and spec.returns:
-                    later = min(later, (spec.limit - outside[0, 0, total]) / further)
-        if count > 0:
+                    later = min(later, (spec.limit - outside[0, total, 0]) / further)
+        if target >= 0:
             relocate(parent, added, costs.net_start, costs.net, tally.nets.before, place, start)
             place = start
-            tally.reached[0], tally.bounds[MOST], tally.bounds[LESS] = count, most, spec.most - later
+            tally.bounds[MOST], tally.bounds[LESS] = most, spec.most - later
             steps += _walk(lattice, path, start, target, tally)
         start += step
     return start, steps
 
 
 @njit(cache=True, inner=True)
-def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-def]
-    """List the states that reach an ideal, after idle devices have been added to each.
+def list_states(tally, ideal):  # type: ignore[no-untyped-def]
+    """List the states that reach an ideal and their slots, after idle devices have been added to each.
 
-    Returned are their number, the largest weight that their next stage may leave, and the least time of a
-    sample of their stages.
+    Returned are the largest weight that their next stage may leave, -1 if no state has devices left, and the
+    least time of a sample of their stages.
     """
-    left, stride = states.left, states.stride
-    count, target, least, rule = 0, -1.0, np.inf, (spec.whole, spec.close)
+    table, spec, behind, first = tally.table, tally.spec, tally.behind, tally.first
+    left, stride, worthy, reached = tally.states.left, tally.states.stride, tally.worthy, tally.reached
+    length, rule, target, least = table.length, (spec.whole, spec.close), -1.0, np.inf
+    reached[:], first[0] = 0, 0
     for s in range(len(left)):
-        if table.used[ideal, s] == 0:
-            continue
-        for i in range(table.used[ideal, s]):
-            least = min(least, table.value[ideal, s, i])
-        for k in range(left.shape[1]):
-            if left[s, k] > 0:
-                t = s + stride[k]
-                target = max(target, spec.capacity[t])
-                for i in range(table.used[ideal, s] if spec.idle else 0):
-                    label = table.label[ideal, s, i]
-                    keep(table, rule, ideal, t, table.value[ideal, s, i], label, (ideal, i, k, NONE))
-        worthy[count] = s
-        count += 1
-    return count, target, least
+        used = 0
+        while used < length.shape[2] and length[ideal, s, used, 0] < np.inf:
+            least = min(least, length[ideal, s, used, 0])
+            for j in range(len(behind)):
+                behind[j, first[s] + used] = length[ideal, s, used, 1 + j]
+            used += 1
+        first[s + 1] = first[s] + used
+        for k in range(left.shape[1] if used > 0 else 0):
+            if left[s, k] == 0:
+                continue
+            t, i = s + stride[k], reached[k]
+            target = max(target, spec.capacity[t])
+            while i > 0 and spec.capacity[worthy[k, i - 1] + stride[k]] < spec.capacity[t]:
+                worthy[k, i] = worthy[k, i - 1]
+                i -= 1
+            worthy[k, i] = s
+            reached[k] += 1
+            for slot in range(used if spec.idle else 0):
+                keep(table, rule, ideal, t, length[ideal, s, slot], (ideal, slot, k, NONE))
+    return target, least

@@ -127,8 +127,8 @@ class DetailLevel:
 
     @property
     def whole(self) -> int:
-        """The number of the path from the first to the last pass."""
-        return len(self.rows.backward) - 1 if self.returns else 0
+        """The number of the length of the path from the first to the last pass; 0 if it is not known."""
+        return len(self.rows.backward) if self.returns else min(1, self.labels)
 
     def numbers(self, states: int) -> int:
         """Return how many numbers a table has, for the number of states of all ideals."""
@@ -137,19 +137,11 @@ class DetailLevel:
     def table(self, ideals: int, states: int) -> MakespanTable:
         """Return the table in which only the empty ideal has been reached."""
         shape = ideals, states, self.slots
-        table = MakespanTable(
-            value=np.full(shape, np.inf),
-            label=np.full((*shape, self.labels), np.inf),
-            origin=np.empty(shape, np.int32),
-            slot=np.empty(shape, np.int32),
-            kind=np.empty(shape, np.int16),
-            copies=np.empty(shape, np.int32),
-            used=np.zeros(shape[:2], np.int64),
-        )
-        table.used[0, 0], table.value[0, 0], table.label[0, 0] = 1, 0.0, -np.inf
+        length = np.full((*shape, 1 + self.labels), np.inf)
+        length[0, 0, 0, 0], length[0, 0, 0, 1:] = 0.0, -np.inf
         if not self.returns:
-            table.label[0, 0, :, -1:] = 0.0  # the last pass ends the schedule
-        return table
+            length[0, 0, 0, -1] = 0.0  # the last pass ends the schedule
+        return MakespanTable(length, np.empty((*shape, 4), np.int32))
 
 
 LEAST = DetailLevel(no_rows(), returns=False)  # no path through later stages but the time of a sample
@@ -281,7 +273,7 @@ class FillDrain:
 
     def _best(self, table: MakespanTable, level: DetailLevel) -> Iterator[list[Part]]:
         """Yield the pipelines of a table whose paths are shortest, unless they have been before."""
-        last = table.label[-1, :, :, level.whole] if level.labels else table.value[-1]
+        last = table.length[-1, :, :, level.whole]
         for place in np.argsort(last, axis=None)[: EFFORT.most_chains].tolist():
             if last.flat[place] < self.value:
                 stages = self._stages(table, *divmod(place, last.shape[1]))
@@ -300,8 +292,8 @@ class FillDrain:
         Where the time is limited they are lower bounds if that takes too many steps, and from then on time is
         limited in place of steps.
         """
-        least = np.full((2, self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
-        least[:, -1] = 0.0
+        least = np.full((self.lattice.size, int(self.problem.count.sum()) + 1, 2), np.inf)
+        least[-1] = 0.0
         table = LEAST.table(1, 1)
         spec = self._spec(limit, LEAST)
         swept = self._swept(spec, table, least, self.lattice.size - 2, -1)
@@ -377,11 +369,10 @@ class FillDrain:
         """Return the stages of the turned problem that lead to all ideals, a state and a slot."""
         stages, ideal = [], self.lattice.size - 1
         while ideal:
-            place = ideal, state, slot
-            kind, copies, before = (int(part[place]) for part in (table.kind, table.copies, table.origin))
+            before, slot, kind, copies = table.last[ideal, state, slot].tolist()
             if copies:
                 stages.append(Part(kind, self.lattice.difference(ideal, before), copies))
-            ideal, slot = before, int(table.slot[place])
+            ideal = before
             state -= self.tables.space.step(kind, max(copies, 1))
         return stages[::-1]
 
@@ -437,8 +428,8 @@ class LimitBracket(Bracket[DetailLevel]):
         if table is None:
             raise Stopped
         self.steps = self.whole.steps - before
-        self.whole.scarce |= bool((table.used == effort.slots).any())
-        if not table.used[-1].any():
+        self.whole.scarce |= bool(np.isfinite(table.length[:, :, -1, 0]).any())
+        if np.isinf(table.length[-1, :, 0, 0]).all():
             return Decision(complete=True)
         self.whole.met = min(threshold, self.value)
         return Decision([table], threshold, complete=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -211,25 +210,16 @@ class MakespanTable(NamedTuple):
 
     Parameters
     ----------
-    value
-        Shape (I, S, N): the least time of a sample.
-    label
-        Shape (I, S, N, P): the least lengths of P paths, see
-        :mod:`partitioner.methods.pipeline_bound._fill_drain_core`.
-    origin, slot, kind, copies
-        Shape (I, S, N): the ideal before the stage placed last and the slot of the stages that hold it, the
-        kind and the number of the stage's devices; 0 devices if the last step left one idle.
-    used
-        Shape (I, S): how many slots are in use.
+    length
+        Shape (I, S, N, 1 + P): the least time of a sample, infinity if the slot is free, and the least
+        lengths of P paths, see :mod:`partitioner.methods.pipeline_bound._fill_drain_core`.
+    last
+        Shape (I, S, N, 4): the ideal before the stage placed last and the slot of the stages that hold it,
+        the kind and the number of the stage's devices; 0 devices if the last step left one idle.
     """
 
-    value: Floats
-    label: Floats
-    origin: Ints32
-    slot: Ints32
-    kind: NDArray[np.int16]
-    copies: Ints32
-    used: Ints
+    length: Floats
+    last: Ints32
 
 
 class MakespanSpec(NamedTuple):
@@ -259,11 +249,11 @@ class MakespanSpec(NamedTuple):
         Shape (I,): how many supernodes of the spine each ideal holds, see
         :class:`partitioner.methods.pipeline_bound.paths.PassSpine`.
     rows
-        The rows of the schedule, in which labels are the paths from a pass to another one.
+        The rows of the schedule, in which lengths are those of the paths from a pass to another one.
     whole
-        The number of the label of the whole schedule.
+        The number of the length of the path through the whole schedule; 0 if no paths are known.
     close
-        How close labels must be to be counted as equal.
+        How close lengths must be to be counted as equal.
     capacity
         Shape (S,): joint capacity of the devices that a state leaves.
     capacity_on

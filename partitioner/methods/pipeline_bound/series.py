@@ -164,7 +164,7 @@ def least_outside(
     Returns
     -------
     numpy.ndarray
-        Shape (2, I, D + 1), in the time unit: by the most devices that the stages have, of all passes that
+        Shape (I, D + 1, 2), in the time unit: by the most devices that the stages have, of all passes that
         lead to the ideal, and of backward passes that do so; infinity where the devices have no room.
     """
     devices, passes, every = int(problem.count.sum()), shortest_passes(problem), np.arange(lattice.size)
@@ -181,7 +181,7 @@ def least_outside(
             ideals, number = every[fits], needed[fits].astype(np.int64)
             found = np.maximum(0.0, np.maximum(counted, total - spared[held, u]) - close)[fits]
             least[way, ideals, number] = np.minimum(least[way, ideals, number], found)
-    return np.minimum.accumulate(least, axis=2)
+    return np.ascontiguousarray(np.moveaxis(np.minimum.accumulate(least, axis=2), 0, 2))
 
 
 def _largest_beside(spine: PassSpine, figure: Floats, most: int) -> Floats:

@@ -50,7 +50,7 @@ def longest(times: Times, rows: RowEvents, returns: bool) -> float:
         if returns:
             add_returning(*counts, label, *own, 0.0, found, np.empty(sum(found.shape)))
         else:
-            add_onward(*counts, label, *own, found)
+            add_onward(rows, label[:, None], *own, found[:, None], 1)
         label = found
     return float(label[0, -1] if returns else label[0])
 
