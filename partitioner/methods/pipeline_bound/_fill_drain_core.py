@@ -109,24 +109,24 @@ def keep(table, rule, ideal, state, found, last):  # type: ignore[no-untyped-def
     """
     (whole, close), length, chosen, least = rule, table.length, -1, np.inf
     for i in range(length.shape[2]):
-        if length[ideal, state, i, 0] == np.inf:
+        if length[state, ideal, i, 0] == np.inf:
             chosen = i if chosen < 0 or least > close else chosen
             break
         above, below = 0.0, 0.0
         for j in range(len(found)):
-            if length[ideal, state, i, j] > found[j]:
-                above = max(above, length[ideal, state, i, j] - found[j])
-            elif length[ideal, state, i, j] < found[j]:
-                below = max(below, found[j] - length[ideal, state, i, j])
+            if length[state, ideal, i, j] > found[j]:
+                above = max(above, length[state, ideal, i, j] - found[j])
+            elif length[state, ideal, i, j] < found[j]:
+                below = max(below, found[j] - length[state, ideal, i, j])
         if above == 0.0:
             return
         if min(above, below) < least:
             chosen, least = i, min(above, below)
-    if found[whole] < length[ideal, state, chosen, whole]:
+    if found[whole] < length[state, ideal, chosen, whole]:
         for j in range(len(last)):
-            table.last[ideal, state, chosen, j] = last[j]
+            table.last[state, ideal, chosen, j] = last[j]
     for j in range(len(found)):
-        length[ideal, state, chosen, j] = min(length[ideal, state, chosen, j], found[j])
+        length[state, ideal, chosen, j] = min(length[state, ideal, chosen, j], found[j])
 
 
 STREAM, PHASES, TURNS = range(3)  # which passes of a stage a path through later stages leaves out
@@ -271,7 +271,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                 break
             if spec.remaining_on[ideal] > spec.capacity_on[t] - less * spec.price[t]:
                 break
-            before = outside[ideal, spec.unused[t], 0]
+            before = outside[spec.unused[t], ideal, 0]
             if before == np.inf:
                 continue
             held, versions = (
@@ -287,7 +287,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                 exchange = (r - 1) * sent_by(sum_of[WEIGHTS], r, costs.message[k]) / costs.bandwidth[k]
             for n in range(tally.first[s], tally.first[s + 1]):
                 slot = n - tally.first[s]
-                behind, bound = length[start, s, slot, 0], apart[0] + own * load + (own - 1) * exchange
+                behind, bound = length[s, start, slot, 0], apart[0] + own * load + (own - 1) * exchange
                 if spec.way == STREAM:
                     bound += apart[1]
                 if counted:
@@ -299,19 +299,19 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                 if bound > spec.limit:
                     continue
                 for j in range(1, len(paths)):  # an assignment of slices would copy them first
-                    paths[j] = tally.found[j - 1, n] if onward else length[start, s, slot, j]
+                    paths[j] = tally.found[j - 1, n] if onward else length[s, start, slot, j]
                 paths[0] = behind
                 if counted:
                     paths[0] += alone if behind > 0 else turn
                     if onward:
                         paths[1] = max(paths[1], spec.samples * load)
-                        late = outside[ideal, spec.unused[t], 1]
+                        late = outside[spec.unused[t], ideal, 1]
                         bound = max(before + paths[1], late + paths[1 + len(spec.rows.forward)])
                     elif spec.whole > 0:
                         row = spec.rows.number[states.behind[s]]
                         add_returning(
                             spec.rows.forwards[row], spec.rows.backwards[row],
-                            length[start, s, slot, 1:].reshape(shape), forward, backward, transfers,
+                            length[s, start, slot, 1:].reshape(shape), forward, backward, transfers,
                             paths[1:].reshape(shape), tally.room,
                         )  # fmt: skip
                         paths[spec.whole] = max(paths[spec.whole], spec.samples * load)
@@ -380,10 +380,10 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
             times = (early_time, late_time) if counted else (0.0, 0.0)
             # lower the least times of the stages outside by those that begin with this stage
             least = tally.outside
-            for devices in range(fewest, least.shape[1]):
+            for devices in range(fewest, len(least)):
                 for w in range(2):
-                    within = times[w] + least[ideal, devices - fewest, w]
-                    least[start, devices, w] = min(least[start, devices, w], within)
+                    within = times[w] + least[devices - fewest, ideal, w]
+                    least[devices, start, w] = min(least[devices, start, w], within)
         else:
             steps += extend(tally, start, ideal, k, parts, counted, depth)
     return steps
@@ -402,7 +402,7 @@ def new_tally(  # the arguments are fields of the tally
 ) -> MakespanTally:  # fmt: skip
     """Return an empty stage, and room for the states that reach an ideal."""
     nodes, kinds, depths = len(memory.size), len(memory.memory), len(memory.size) + 2
-    (states, slots, lengths), onward = table.length.shape[1:], not spec.returns and spec.whole > 0
+    (states, _, slots, lengths), onward = table.length.shape, not spec.returns and spec.whole > 0
     shape = (lengths - 1, states * slots) if onward else (0, 0)
     return MakespanTally(
         costs, memory, devices, spec, table, outside, new_nets(nodes, len(costs.pins)),
@@ -437,7 +437,7 @@ def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped
         tally.costs, tally.spec, tally.outside, lattice.parent, lattice.added
     )  # fmt: skip
     in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
-    total, last = outside.shape[1] - 1, len(parent) - 1
+    total, last = len(outside) - 1, len(parent) - 1
     tally.nets.before[:] = 0
     steps, place, start = 0, 0, first
     while 0 <= start < last:
@@ -448,10 +448,10 @@ def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped
             target, behind = list_states(tally, start)
             if further > 0 and spec.widest.max() == 1 and in_row:
                 behind = behind if spec.way == STREAM else 0.0
-                most = min(most, (spec.limit - outside[start, total, 0] - behind) / further)
+                most = min(most, (spec.limit - outside[total, start, 0] - behind) / further)
                 later = spec.most - behind / spec.samples
                 if spec.way == STREAM and spec.returns:
-                    later = min(later, (spec.limit - outside[0, total, 0]) / further)
+                    later = min(later, (spec.limit - outside[total, 0, 0]) / further)
         if target >= 0:
             relocate(parent, added, costs.net_start, costs.net, tally.nets.before, place, start)
             place = start
@@ -474,10 +474,10 @@ def list_states(tally, ideal):  # type: ignore[no-untyped-def]
     reached[:], first[0] = 0, 0
     for s in range(len(left)):
         used = 0
-        while used < length.shape[2] and length[ideal, s, used, 0] < np.inf:
-            least = min(least, length[ideal, s, used, 0])
+        while used < length.shape[2] and length[s, ideal, used, 0] < np.inf:
+            least = min(least, length[s, ideal, used, 0])
             for j in range(len(behind)):
-                behind[j, first[s] + used] = length[ideal, s, used, 1 + j]
+                behind[j, first[s] + used] = length[s, ideal, used, 1 + j]
             used += 1
         first[s + 1] = first[s] + used
         for k in range(left.shape[1] if used > 0 else 0):
@@ -491,5 +491,5 @@ def list_states(tally, ideal):  # type: ignore[no-untyped-def]
             worthy[k, i] = s
             reached[k] += 1
             for slot in range(used if spec.idle else 0):
-                keep(table, rule, ideal, t, length[ideal, s, slot], (ideal, slot, k, NONE))
+                keep(table, rule, ideal, t, length[s, ideal, slot], (ideal, slot, k, NONE))
     return target, least

@@ -136,7 +136,7 @@ class DetailLevel:
 
     def table(self, ideals: int, states: int) -> MakespanTable:
         """Return the table in which only the empty ideal has been reached."""
-        shape = ideals, states, self.slots
+        shape = states, ideals, self.slots
         length = np.full((*shape, 1 + self.labels), np.inf)
         length[0, 0, 0, 0], length[0, 0, 0, 1:] = 0.0, -np.inf
         if not self.returns:
@@ -273,7 +273,7 @@ class FillDrain:
 
     def _best(self, table: MakespanTable, level: DetailLevel) -> Iterator[list[Part]]:
         """Yield the pipelines of a table whose paths are shortest, unless they have been before."""
-        last = table.length[-1, :, :, level.whole]
+        last = table.length[:, -1, :, level.whole]
         for place in np.argsort(last, axis=None)[: EFFORT.most_chains].tolist():
             if last.flat[place] < self.value:
                 stages = self._stages(table, *divmod(place, last.shape[1]))
@@ -292,8 +292,8 @@ class FillDrain:
         Where the time is limited they are lower bounds if that takes too many steps, and from then on time is
         limited in place of steps.
         """
-        least = np.full((self.lattice.size, int(self.problem.count.sum()) + 1, 2), np.inf)
-        least[-1] = 0.0
+        least = np.full((int(self.problem.count.sum()) + 1, self.lattice.size, 2), np.inf)
+        least[:, -1] = 0.0
         table = LEAST.table(1, 1)
         spec = self._spec(limit, LEAST)
         swept = self._swept(spec, table, least, self.lattice.size - 2, -1)
@@ -369,7 +369,7 @@ class FillDrain:
         """Return the stages of the turned problem that lead to all ideals, a state and a slot."""
         stages, ideal = [], self.lattice.size - 1
         while ideal:
-            before, slot, kind, copies = table.last[ideal, state, slot].tolist()
+            before, slot, kind, copies = table.last[state, ideal, slot].tolist()
             if copies:
                 stages.append(Part(kind, self.lattice.difference(ideal, before), copies))
             ideal = before
@@ -429,7 +429,7 @@ class LimitBracket(Bracket[DetailLevel]):
             raise Stopped
         self.steps = self.whole.steps - before
         self.whole.scarce |= bool(np.isfinite(table.length[:, :, -1, 0]).any())
-        if np.isinf(table.length[-1, :, 0, 0]).all():
+        if np.isinf(table.length[:, -1, 0, 0]).all():
             return Decision(complete=True)
         self.whole.met = min(threshold, self.value)
         return Decision([table], threshold, complete=True)

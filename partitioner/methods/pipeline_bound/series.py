@@ -181,7 +181,7 @@ def least_outside(
             ideals, number = every[fits], needed[fits].astype(np.int64)
             found = np.maximum(0.0, np.maximum(counted, total - spared[held, u]) - close)[fits]
             least[way, ideals, number] = np.minimum(least[way, ideals, number], found)
-    return np.ascontiguousarray(np.moveaxis(np.minimum.accumulate(least, axis=2), 0, 2))
+    return np.ascontiguousarray(np.minimum.accumulate(least, axis=2).T)
 
 
 def _largest_beside(spine: PassSpine, figure: Floats, most: int) -> Floats:
