@@ -1,10 +1,11 @@
 """The compiled fill of a table of pipelines that are turned, whose stages each bound the makespan.
 
-``length[I, s]`` has the least times that the stages of ideal I on the devices of state s, which run behind the
-others, take for a sample, and the least lengths of the paths through them. A state may count
-idle devices as devices behind: that only makes bounds lower, and covers pipelines with stages that cost
-nothing, whose supernodes have been merged. The stages are those of :mod:`partitioner.methods.dp._walk_core`,
-with the transfers of each pass.
+``length[s, I]`` has the least times that the stages of ideal I on the devices of state s, which run behind
+the others, take for a sample, and the least lengths of the paths through them; ``outside[s, I]`` what the
+stages outside I take at least, which is filled first, from the other end. A state may count idle devices as
+devices behind: that only makes bounds lower, and covers pipelines with stages that cost nothing, whose
+supernodes have been merged. The stages are those of :mod:`partitioner.methods.dp._walk_core`, with the
+transfers of each pass.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def add_onward(rows, behind, forward, backward, found, count):  # type: ignore[n
 
 @njit(cache=True, inner=True, _nrt=False)
 def keep(table, rule, ideal, state, found, last):  # type: ignore[no-untyped-def]
-    """Keep the least lengths of stages that hold an ideal on the devices of a state, of which the last is new.
+    """Keep the least lengths of stages that hold an ideal on the devices of a state.
 
     They are left out if those of a slot are no larger. If no slot is free, or one differs only by `close` in
     one direction, the slot that loses least gets the minima of both. `whole` is the number of the length that
@@ -175,6 +176,7 @@ def longest_path(way, count, ahead, around, load, busy, longer, exchange):  # ty
     return max(found, before + behind + count * busy - left_out * (busy - longer))
 
 
+EARLY, LATE, LONGEST = range(3)  # places in the last axis of `MakespanTally.outside`
 NONE = np.int64(0)  # devices: no Python int, for which numba would compile `keep` once more
 MOST, LESS = range(2)  # places in `MakespanTally.bounds`
 
@@ -189,8 +191,9 @@ class MakespanTally(NamedTuple):
     spec, table
         See :mod:`partitioner.methods.pipeline_bound.paths`; the table is written if `back` is false.
     outside
-        Shape (I, D + 1, 2): the least time of a sample of the stages outside an ideal, by the most devices
-        that they have: of all passes that lead to the ideal, and of backward passes that do so.
+        Shape (S, I, 3): for the stages outside an ideal, on the devices that a state leaves, the least time
+        of all passes of a sample that lead to the ideal, and of backward passes that do so; and the least
+        length of the longest path through one of these stages up to the ideal.
     nets
         Its tensors.
     compute, sums, time
@@ -271,7 +274,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                 break
             if spec.remaining_on[ideal] > spec.capacity_on[t] - less * spec.price[t]:
                 break
-            before = outside[spec.unused[t], ideal, 0]
+            before = outside[t, ideal, EARLY]
             if before == np.inf:
                 continue
             held, versions = (
@@ -305,7 +308,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                     paths[0] += alone if behind > 0 else turn
                     if onward:
                         paths[1] = max(paths[1], spec.samples * load)
-                        late = outside[spec.unused[t], ideal, 1]
+                        late = outside[t, ideal, LATE]
                         bound = max(before + paths[1], late + paths[1 + len(spec.rows.forward)])
                     elif spec.whole > 0:
                         row = spec.rows.number[states.behind[s]]
@@ -316,6 +319,8 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                         )  # fmt: skip
                         paths[spec.whole] = max(paths[spec.whole], spec.samples * load)
                         bound = before + paths[spec.whole]
+                if spec.way == STREAM:
+                    bound = max(bound, paths[0] + outside[t, ideal, LONGEST])
                 if bound <= spec.limit:
                     keep(table, rule, ideal, t, paths, (start, slot, k, r))
     return added
@@ -358,6 +363,31 @@ def _leave(tally, v):  # type: ignore[no-untyped-def]
     remove_pass_nets(tally.costs, tally.nets, v)
 
 
+@njit(cache=True, inner=True, _nrt=False)
+def _put_before(tally, start, ideal, k, parts, counted):  # type: ignore[no-untyped-def]
+    """Lower what is known of the stages outside ideal `start` by those that end with the stage to `ideal`."""
+    spec, states, outside, load = tally.spec, tally.states, tally.outside, tally.load[k]
+    early, late, longest, turn = 0.0, 0.0, 0.0, 0.0
+    if counted:
+        early, late, longest = parts[0] + parts[2], parts[1] + parts[3], load
+        turn = late
+        if spec.returns:
+            early, late = early + late, 0.0
+            turn = early - parts[4] if tally.costs.communication == SEQUENTIAL else parts[0] + parts[1]
+    fewest = max(1, int(np.ceil(load / spec.most - 1e-6)))
+    for i in range(tally.reached[k]):
+        s = tally.worthy[k, i]
+        if spec.remaining[ideal] > spec.capacity[s + states.stride[k]]:
+            break
+        for r in range(fewest, states.left[s, k] + 1):
+            t = s + r * states.stride[k]
+            first, last, most = outside[t, ideal, EARLY], outside[t, ideal, LATE], outside[t, ideal, LONGEST]
+            most = max(most + turn, first + -(-spec.samples // r) * longest if counted else 0.0)
+            outside[s, start, EARLY] = min(outside[s, start, EARLY], early + first)
+            outside[s, start, LATE] = min(outside[s, start, LATE], late + last)
+            outside[s, start, LONGEST] = min(outside[s, start, LONGEST], most)
+
+
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     spec, moved, compute, steps = tally.spec, tally.nets.moved, tally.compute, 0
     counted = spec.spine[ideal] > spec.spine[start]
@@ -373,17 +403,7 @@ def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
             factor * (moved[depth, INTO] + moved[depth, INTO + 1]),
         )
         if tally.back:
-            early_time, late_time = parts[0] + parts[2], parts[1] + parts[3]
-            if spec.returns:
-                early_time, late_time = early_time + late_time, 0.0
-            fewest = max(1, int(np.ceil(tally.load[k] / spec.most - 1e-6)))
-            times = (early_time, late_time) if counted else (0.0, 0.0)
-            # lower the least times of the stages outside by those that begin with this stage
-            least = tally.outside
-            for devices in range(fewest, len(least)):
-                for w in range(2):
-                    within = times[w] + least[devices - fewest, ideal, w]
-                    least[devices, start, w] = min(least[devices, start, w], within)
+            _put_before(tally, start, ideal, k, parts, counted)
         else:
             steps += extend(tally, start, ideal, k, parts, counted, depth)
     return steps
@@ -402,8 +422,8 @@ def new_tally(  # the arguments are fields of the tally
 ) -> MakespanTally:  # fmt: skip
     """Return an empty stage, and room for the states that reach an ideal."""
     nodes, kinds, depths = len(memory.size), len(memory.memory), len(memory.size) + 2
-    (states, _, slots, lengths), onward = table.length.shape, not spec.returns and spec.whole > 0
-    shape = (lengths - 1, states * slots) if onward else (0, 0)
+    (slots, lengths), states = table.length.shape[2:], len(spec.capacity)
+    shape = (0, 0) if spec.returns or spec.whole == 0 else (lengths - 1, states * slots)
     return MakespanTally(
         costs, memory, devices, spec, table, outside, new_nets(nodes, len(costs.pins)),
         np.zeros((depths, kinds, 2)), np.zeros((depths, 8)), np.zeros((depths, 2)), np.empty(kinds),
@@ -436,22 +456,18 @@ def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped
     costs, spec, outside, parent, added = (
         tally.costs, tally.spec, tally.outside, lattice.parent, lattice.added
     )  # fmt: skip
-    in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
-    total, last = len(outside) - 1, len(parent) - 1
+    in_row, further, last = costs.communication == SEQUENTIAL, spec.samples - 1.0, len(parent) - 1
     tally.nets.before[:] = 0
     steps, place, start = 0, 0, first
     while 0 <= start < last:
         if steps > budget:
             return start, steps
-        target, most, later = spec.capacity.max(), spec.most, spec.most
-        if step > 0:
-            target, behind = list_states(tally, start)
-            if further > 0 and spec.widest.max() == 1 and in_row:
-                behind = behind if spec.way == STREAM else 0.0
-                most = min(most, (spec.limit - outside[total, start, 0] - behind) / further)
-                later = spec.most - behind / spec.samples
-                if spec.way == STREAM and spec.returns:
-                    later = min(later, (spec.limit - outside[total, 0, 0]) / further)
+        most, later = spec.most, spec.most
+        target, behind, through = list_states(tally, start)
+        if step > 0 and further > 0 and spec.widest.max() == 1 and in_row:
+            most, later = min(most, (spec.limit - through) / further), spec.most - behind / spec.samples
+            if spec.way == STREAM and spec.returns:
+                later = min(later, (spec.limit - outside[0, 0, EARLY]) / further)
         if target >= 0:
             relocate(parent, added, costs.net_start, costs.net, tally.nets.before, place, start)
             place = start
@@ -465,17 +481,20 @@ def sweep(lattice, tally, path, first, step, budget):  # type: ignore[no-untyped
 def list_states(tally, ideal):  # type: ignore[no-untyped-def]
     """List the states that reach an ideal and their slots, after idle devices have been added to each.
 
-    Returned are the largest weight that their next stage may leave, -1 if no state has devices left, and the
-    least time of a sample of their stages.
+    Returned are the largest weight that their next stage may leave, -1 if no state has devices left, and,
+    of what a path does not leave out, the least time of a sample of their stages, and of all stages.
     """
     table, spec, behind, first = tally.table, tally.spec, tally.behind, tally.first
     left, stride, worthy, reached = tally.states.left, tally.states.stride, tally.worthy, tally.reached
-    length, rule, target, least = table.length, (spec.whole, spec.close), -1.0, np.inf
+    length, rule, target, least, through = table.length, (spec.whole, spec.close), -1.0, np.inf, np.inf
     reached[:], first[0] = 0, 0
     for s in range(len(left)):
         used = 0
-        while used < length.shape[2] and length[s, ideal, used, 0] < np.inf:
-            least = min(least, length[s, ideal, used, 0])
+        if tally.back and spec.remaining[0] - spec.remaining[ideal] <= spec.taken[s]:
+            used = 1 if spec.remaining[ideal] <= spec.capacity[s] else 0
+        while not tally.back and used < length.shape[2] and length[s, ideal, used, 0] < np.inf:
+            time = length[s, ideal, used, 0] if spec.way == STREAM else 0.0
+            least, through = min(least, time), min(through, time + tally.outside[s, ideal, EARLY])
             for j in range(len(behind)):
                 behind[j, first[s] + used] = length[s, ideal, used, 1 + j]
             used += 1
@@ -490,6 +509,6 @@ def list_states(tally, ideal):  # type: ignore[no-untyped-def]
                 i -= 1
             worthy[k, i] = s
             reached[k] += 1
-            for slot in range(used if spec.idle else 0):
+            for slot in range(used if spec.idle and not tally.back else 0):
                 keep(table, rule, ideal, t, length[s, ideal, slot], (ideal, slot, k, NONE))
-    return target, least
+    return target, least, through

@@ -28,7 +28,7 @@ from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, WAYS, new_tally, sweep
+from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, STREAM, WAYS, new_tally, sweep
 from partitioner.methods.pipeline_bound.paths import (
     MakespanSpec,
     MakespanTable,
@@ -57,8 +57,6 @@ class FillDrainEffort:
     most_ideals, most_numbers, most_steps
         The most ideals of a lattice and numbers of a table for which there is a search, and the most steps
         where time is not limited, or for the least times outside the ideals.
-    patience
-        The part of the time that is left which a search may take that needs more steps.
     slice
         Steps between two checks whether the run should end; changes no result.
     most_detail
@@ -83,7 +81,6 @@ class FillDrainEffort:
     most_ideals: int = 300_000
     most_numbers: int = 40_000_000
     most_steps: int = 40_000_000
-    patience: float = 0.8
     slice: int = 500_000
     most_detail: int = 8
     slots: tuple[int, ...] = (4, 16, 64)
@@ -213,8 +210,6 @@ class FillDrain:
         A lower bound on the makespan of every pipeline.
     value
         The least makespan that is known, which whoever simulates pipelines may lower.
-    share
-        The part of the time that is left which it may take.
     met
         The least limit that the last level did not refute, at first infinity.
     """
@@ -228,13 +223,20 @@ class FillDrain:
     idle: bool
     bound: float
     value: float
-    share: float
     steps: int = 0
     met: float = field(default=np.inf, init=False)
     most_steps: float = field(default_factory=lambda: EFFORT.most_steps, init=False)
     ended: bool = field(default=False, init=False)
     scarce: bool = field(default=False, init=False)
     known: set[object] = field(default_factory=set, init=False)
+
+    @property
+    def way(self) -> int:
+        """What the way through the later stages leaves out."""
+        way = WAYS[self.problem.pipeline.schedule or ""]
+        if not self.spine.returns:
+            return STREAM
+        return way.alone if self.problem.copies.max() == 1 else way.replicated
 
     def narrow(self) -> Iterator[list[Part]]:
         """Raise the bound towards the value, with more and more paths; yield the pipelines found on the way.
@@ -247,6 +249,8 @@ class FillDrain:
         outside = None if self.closed(self.value) else self._outside(self.value)
         if outside is None:
             return
+        if self.way == STREAM:  # whose paths leave nothing out
+            self.bound = max(self.bound, min(self.value, float(outside[0, 0, LONGEST]) * (1 - ROUNDING)))
         states, near = self.lattice.size * self.tables.space.count, EFFORT.coarse * self.value
         levels = list(levels_of(self.problem, self.spine, states, self.idle))
         for level in levels:
@@ -289,30 +293,31 @@ class FillDrain:
     def _outside(self, limit: float) -> Floats | None:
         """Return the least times of the stages outside each ideal; None if the run must end.
 
-        Where the time is limited they are lower bounds if that takes too many steps, and from then on time is
-        limited in place of steps.
+        Where the time is limited and that takes too many steps, time is limited in place of steps from then
+        on, and the least times are lower bounds where the longest paths outside would not be read.
         """
-        least = np.full((int(self.problem.count.sum()) + 1, self.lattice.size, 2), np.inf)
+        least = np.full((self.tables.space.count, self.lattice.size, 3), np.inf)
         least[:, -1] = 0.0
-        table = LEAST.table(1, 1)
-        spec = self._spec(limit, LEAST)
-        swept = self._swept(spec, table, least, self.lattice.size - 2, -1)
+        table, spec, first = LEAST.table(1, 1), self._spec(limit, LEAST), self.lattice.size - 2
+        first = self._swept(spec, table, least, first, -1)
+        if first < 0:
+            return least
         if self.settings.expired or self.settings.deadline is None or self.settings.deterministic:
-            return least if swept else None
+            return None
         self.most_steps = np.inf
-        return (
-            least if swept else least_outside(self.problem, self.spine, self.lattice, spec.spine, spec.most)
-        )
+        if self.way == STREAM:
+            return least if self._swept(spec, table, least, first, -1) < 0 else None
+        unused = self.tables.space.free.sum(axis=1)
+        return least_outside(self.problem, self.spine, self.lattice, spec.spine, spec.most)[unused]
 
     def filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""
         table = level.table(self.lattice.size, self.tables.space.count)
-        return table if self._swept(self._spec(limit, level), table, outside, 0, 1) else None
+        reached = self._swept(self._spec(limit, level), table, outside, 0, 1)
+        return table if reached == self.lattice.size - 1 else None
 
-    def _swept(
-        self, spec: MakespanSpec, table: MakespanTable, outside: Floats, first: int, step: int
-    ) -> bool:
-        """Sweep the lattice from an ideal on; return False if the run must end before."""
+    def _swept(self, spec: MakespanSpec, table: MakespanTable, outside: Floats, first: int, step: int) -> int:
+        """Sweep the lattice from an ideal on; return the one that is next, where the run must end."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
         costs = costs._replace(made=self.problem.nets.made, read=read_of_node(self.problem))
         if self.problem.pipeline.closing:  # while stages before it still work, which the paths count
@@ -323,22 +328,24 @@ class FillDrain:
         while 0 <= first < last:
             self.ended = self.settings.expired or self.steps > self.most_steps
             if self.ended:
-                return False
+                break
             first, steps = sweep(self.lattice, tally, path, first, step, EFFORT.slice)
             self.steps += steps
-        return True
+        return first
 
     def _spec(self, limit: float, level: DetailLevel) -> MakespanSpec:
         """Return the arguments of the sweep for a limit."""
         tables, problem = self.tables, self.problem
-        way, most = _way(problem, self.spine), limit * (1 + ROUNDING) / self.samples
-        capacity = tables.relaxation.capacity(most, tables.space.free, problem.memory)
-        in_series = less_in_series(tables.relaxation, tables.space.free, limit, self.samples)
-        alone = way != STREAM and problem.copies.max() == 1  # of streams the sweep knows more
+        most = limit * (1 + ROUNDING) / self.samples
+        relaxation, free = tables.relaxation, tables.space.free
+        capacity = relaxation.capacity(most, free, problem.memory)
+        taken = relaxation.capacity(most, problem.count - free, problem.memory)
+        in_series = less_in_series(relaxation, free, limit, self.samples)
+        alone = self.way != STREAM and problem.copies.max() == 1  # of streams the sweep knows more
         capacity_on, memory = capacity - (in_series if alone else 0.0), tables.model.memory
         forward, backward = (np.where(problem.allowed, problem.time[:, w], np.inf) for w in (0, 1))
         return MakespanSpec(
-            way=way,
+            way=self.way,
             returns=self.spine.returns,
             turns=self.spine.returns and self.spine.trains,
             idle=self.idle,
@@ -353,13 +360,13 @@ class FillDrain:
             rows=level.rows,
             whole=level.whole,
             close=EFFORT.close * limit if level.slots > 1 else 0.0,
-            capacity=capacity + SLACK * (tables.relaxation.weight.sum() + capacity),
-            capacity_on=capacity_on + SLACK * (tables.relaxation.weight.sum() + capacity),
-            price=tables.space.free @ tables.relaxation.time_price,
+            capacity=capacity + SLACK * (relaxation.weight.sum() + capacity),
+            taken=taken + SLACK * (relaxation.weight.sum() + taken),
+            capacity_on=capacity_on + SLACK * (relaxation.weight.sum() + capacity),
+            price=free @ relaxation.time_price,
             remaining=tables.remaining,
-            remaining_on=remaining_weights(self.lattice, tables.relaxation.weight * self.spine.on[::-1]),
+            remaining_on=remaining_weights(self.lattice, relaxation.weight * self.spine.on[::-1]),
             above=tables.above,
-            unused=tables.space.free.sum(axis=1),
             widest=np.where(problem.count > 0, problem.copies, 0),
             least_in_flight=float(memory.in_flight[:, 1:].min()),
             least_versions=float(memory.versions[:, 1:].min()),
@@ -435,14 +442,6 @@ class LimitBracket(Bracket[DetailLevel]):
         return Decision([table], threshold, complete=True)
 
 
-def _way(problem: PipelineProblem, spine: PassSpine) -> int:
-    """Return what the way through the later stages leaves out."""
-    way = WAYS[problem.pipeline.schedule or ""]
-    if not spine.returns:
-        return STREAM
-    return way.alone if problem.copies.max() == 1 else way.replicated
-
-
 def fill_drain(
     graph: Graph,
     problem: PipelineProblem,
@@ -450,7 +449,6 @@ def fill_drain(
     spine: PassSpine | None,
     settings: Settings,
     value: float,
-    share: float = 1.0,
 ) -> FillDrain | None:
     """Return the search for a bound; None if the ideals are too many or nothing is known of the schedule.
 
@@ -466,8 +464,8 @@ def fill_drain(
         The spine of that one; None if there is none.
     settings
         Say when the run must end.
-    value, share
-        The least makespan that is known, and the part of the time left that the search may take.
+    value
+        The least makespan that is known.
     """
     if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
         return None
@@ -488,4 +486,4 @@ def fill_drain(
     tables = PipelineTables(free, relaxation, lattice)
     samples = free.pipeline.microbatches or 1
     bound = samples * relaxation.bound
-    return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value, share)
+    return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value)

@@ -254,8 +254,8 @@ class MakespanSpec(NamedTuple):
         The number of the length of the path through the whole schedule; 0 if no paths are known.
     close
         How close lengths must be to be counted as equal.
-    capacity
-        Shape (S,): joint capacity of the devices that a state leaves.
+    capacity, taken
+        Shape (S,): joint capacity of the devices that a state leaves, and of those in use.
     capacity_on
         Shape (S,): the capacity for supernodes of the spine.
     price
@@ -264,8 +264,6 @@ class MakespanSpec(NamedTuple):
         Shape (I,): the weight of the supernodes of the spine outside an ideal.
     remaining, above
         Shapes (I,) and (n,), see :class:`partitioner.methods.dp.stages.PipelineSearchSpec`.
-    unused
-        Shape (S,): how many devices a state leaves.
     widest
         Shape (K,): the most devices that may share a stage.
     least_in_flight, least_versions
@@ -288,12 +286,12 @@ class MakespanSpec(NamedTuple):
     whole: int
     close: float
     capacity: Floats
+    taken: Floats
     capacity_on: Floats
     price: Floats
     remaining_on: Floats
     remaining: Floats
     above: Floats
-    unused: Ints
     widest: Ints
     least_in_flight: float
     least_versions: float

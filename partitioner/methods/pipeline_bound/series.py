@@ -164,14 +164,16 @@ def least_outside(
     Returns
     -------
     numpy.ndarray
-        Shape (I, D + 1, 2), in the time unit: by the most devices that the stages have, of all passes that
-        lead to the ideal, and of backward passes that do so; infinity where the devices have no room.
+        Shape (D + 1, I, 3), in the time unit: by the most devices that the stages have, of all passes that
+        lead to the ideal, and of backward passes that do so; infinity where the devices have no room. Of the
+        longest path through one of them nothing is known: 0.
     """
     devices, passes, every = int(problem.count.sum()), shortest_passes(problem), np.arange(lattice.size)
     work = passes.sum(axis=0)
     close = SLACK * (work.sum() + most)
     left, room = remaining_weights(lattice, work), _largest_beside(spine, work, devices)
-    least = np.full((2, lattice.size, devices + 1), np.inf)
+    least = np.full((3, lattice.size, devices + 1), np.inf)
+    least[2] = 0.0
     for way, time in enumerate((work, 0.0 * work) if spine.returns else passes):
         spared = _largest_beside(spine, time, devices)
         total, counted = remaining_weights(lattice, time), remaining_weights(lattice, time * spine.on[::-1])

@@ -122,7 +122,7 @@ class Ranking:
                 bound = self.regime.microbatches * min(wide, first.bound)
         return bound
 
-    def fill_and_drain(self, busy: float, known: float = 0.0, share: float = 0.5) -> float:
+    def fill_and_drain(self, busy: float, known: float = 0.0) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
         Parameters
@@ -131,8 +131,6 @@ class Ranking:
             The number of microbatches times a lower bound on the largest load of a stage.
         known
             A lower bound on the makespan.
-        share
-            The part of the time that is left which it may take.
 
         Returns
         -------
@@ -146,11 +144,9 @@ class Ranking:
             return 0.0
         exact = self.request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
-        return min(self._fill_and_drain(exact, count, busy, known, share) for count in numbers_of(exact))
+        return min(self._fill_and_drain(exact, count, busy, known) for count in numbers_of(exact))
 
-    def _fill_and_drain(
-        self, exact: PipelineProblem, count: int | None, busy: float, known: float, share: float
-    ) -> float:
+    def _fill_and_drain(self, exact: PipelineProblem, count: int | None, busy: float, known: float) -> float:
         """Do the same where every stage has a number of devices; None for any."""
         from partitioner.methods.dp.forms import with_replicas
         from partitioner.methods.pipeline_bound.fill_drain import fill_drain
@@ -168,9 +164,7 @@ class Ranking:
             if self.expired or not isinstance(problem, PipelineProblem):
                 break
             problem = exact if apart else with_replicas(problem, count)
-            search = fill_drain(
-                request.fitted, problem, exact, spine, self.settings, self.best.makespan, share
-            )
+            search = fill_drain(request.fitted, problem, exact, spine, self.settings, self.best.makespan)
             if search is not None:
                 search.bound = max(search.bound, known)
                 for stages in search.narrow():

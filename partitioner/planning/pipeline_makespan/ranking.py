@@ -88,7 +88,7 @@ def _search(ranking: Ranking) -> float:
             ranking.batches(bound)
             ranking.refine(problem)
             if ranking.settings.deadline is not None and not ranking.is_proven(bound):
-                bound = max(bound, ranking.fill_and_drain(busy, bound, share=1.0))
+                bound = max(bound, ranking.fill_and_drain(busy, bound))
     return bound
 
 

@@ -65,12 +65,17 @@ def test_all_ideals_and_all_covers(seed: int) -> None:
         assert all(t > number for t in targets)
 
 
-def test_subsets_come_first() -> None:
-    """A smaller ideal has a smaller number, which the dynamic program relies on."""
-    lattice = ideal_lattice(random_problem(3), PLENTY, PLENTY)
+@pytest.mark.parametrize("seed", range(20))
+def test_subsets_come_first_and_ideals_with_more_of_higher_rank_next(seed: int) -> None:
+    """The dynamic program relies on the first, and finds most of what it reads near to it by the second."""
+    lattice = ideal_lattice(random_problem(seed), PLENTY, PLENTY)
     assert lattice is not None
-    sizes = [len(ideal) for ideal in as_sets(lattice)]
-    assert sizes == sorted(sizes)
+    ideals = [sorted(ideal) for ideal in as_sets(lattice)]
+    for (i, smaller), (j, larger) in itertools.combinations(enumerate(ideals), 2):
+        assert not set(larger) <= set(smaller), (i, j)
+    for i, ideal in enumerate(ideals):
+        below = [j for j, other in enumerate(ideals) if other[: len(ideal)] == ideal]
+        assert below == list(range(i, i + len(below)))
 
 
 @pytest.mark.parametrize(("branches", "depth"), [(1, 5), (2, 3), (3, 4), (5, 2)])

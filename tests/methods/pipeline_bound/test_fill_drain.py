@@ -15,6 +15,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.bracket import ThresholdRule
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
+from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, STREAM
 from partitioner.methods.pipeline_bound.fill_drain import (
     EFFORT,
     FillDrain,
@@ -239,10 +240,24 @@ def test_times_outside_ideals_without_a_search_are_no_longer_than_the_least(coun
         least = search._outside(ABOVE * best)
         assert least is not None
         most, held = ABOVE * best / search.samples, held_of(search.lattice, search.spine.on[::-1])
-        found = least_outside(search.problem, search.spine, search.lattice, held, most)
+        unused = search.tables.space.free.sum(axis=1)
+        found = least_outside(search.problem, search.spine, search.lattice, held, most)[unused]
         assert (found <= least * (1 + 1e-9) + 1e-9).all(), seed
         compared, positive = compared + found.size, positive + int((found > 0).sum())
     assert positive > compared / 10
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(300, marks=pytest.mark.slow)])
+def test_the_longest_path_outside_the_empty_ideal_is_a_bound(count: int) -> None:
+    """Where paths leave nothing out; it is often better than the samples times the largest load."""
+    better = compared = 0
+    for seed, best, search in random_searches(4 * count, Settings()):
+        outside = search._outside(ABOVE * best) if search.way == STREAM else None
+        if outside is not None:
+            assert outside[0, 0, LONGEST] <= best * (1 + 1e-9), seed
+            compared, better = compared + 1, better + int(outside[0, 0, LONGEST] > search.bound * (1 + 1e-9))
+    assert compared > count / 2
+    assert better > compared / 4
 
 
 def next_limits(limits: LimitBracket) -> ThresholdRule:
