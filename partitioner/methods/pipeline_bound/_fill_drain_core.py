@@ -382,7 +382,8 @@ def _put_before(tally, start, ideal, k, parts, counted):  # type: ignore[no-unty
         for r in range(fewest, states.left[s, k] + 1):
             t = s + r * states.stride[k]
             first, last, most = outside[t, ideal, EARLY], outside[t, ideal, LATE], outside[t, ideal, LONGEST]
-            most = max(most + turn, first + -(-spec.samples // r) * longest if counted else 0.0)
+            own = spec.samples if r == 1 else -(-spec.samples // r)  # a division takes long
+            most = max(most + turn, first + own * longest if counted else 0.0)
             outside[s, start, EARLY] = min(outside[s, start, EARLY], early + first)
             outside[s, start, LATE] = min(outside[s, start, LATE], late + last)
             outside[s, start, LONGEST] = min(outside[s, start, LONGEST], most)

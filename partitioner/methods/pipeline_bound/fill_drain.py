@@ -408,8 +408,9 @@ class LimitBracket(Bracket[DetailLevel]):
     def next_limit(self) -> float | None:
         """Return a limit between bound and value, and above the bound; None if they are near.
 
-        After those that are spread, steps from the bound are half of the way to the limit that a coarser
-        level did not refute, and double while limits are refuted, at most halfway to the value.
+        After those that are spread, the first step from the bound is a third of the way to the value, or half
+        of that to the limit that a coarser level did not refute. Steps double while limits are refuted, at
+        most halfway to the value: tables of limits that are met take longest.
         """
         whole = self.whole
         if self.steps <= self.spread and self.asked < EFFORT.limits and not whole.closed(whole.value):
@@ -418,8 +419,9 @@ class LimitBracket(Bracket[DetailLevel]):
         self.value = min(self.value, whole.value)
         if whole.closed(self.value, self.near if whole.scarce else 0.0):
             return None
-        risen, met = self.bound - self.start, whole.met if whole.met > self.start else self.value
-        step = risen if risen > 0 else (met - self.start) / 2
+        risen = self.bound - self.start
+        first = (whole.met - self.start) / 2 if whole.met > self.start else np.inf
+        step = risen if risen > 0 else min(first, (self.value - self.bound) / 3)
         return self.bound + min(step, (self.value - self.bound) / 2)
 
     def decide(self, threshold: float, effort: DetailLevel) -> Decision:
