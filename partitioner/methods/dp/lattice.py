@@ -152,7 +152,7 @@ def ideal_lattice(
         return None
     covers, rank = start[count], np.arange(problem.n)
     made = Lattice(start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count], rank)
-    found = Lattice(*(np.empty_like(each) for each in made[:-1]), rank)
+    found = Lattice(*map(np.empty_like, made))._replace(rank=rank)
     _depth_first(made, found, np.empty(count, np.int64), np.ones(count, np.int64))
     return found
 

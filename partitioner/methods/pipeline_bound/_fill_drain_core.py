@@ -29,9 +29,8 @@ from partitioner.methods.dp._transfers_core import (
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import relocate
 from partitioner.methods.dp.stages import DeviceStates, MemoryModel, StageCosts
-from partitioner.methods.pipeline_bound.paths import MakespanSpec, MakespanTable
+from partitioner.methods.pipeline_bound.paths import PHASES, STREAM, MakespanSpec, MakespanTable
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.workload.in_flight import HOLD_A_BATCH
 
 
 @njit(cache=True)
@@ -128,23 +127,6 @@ def keep(table, rule, ideal, state, found, last):  # type: ignore[no-untyped-def
             table.last[state, ideal, chosen, j] = last[j]
     for j in range(len(found)):
         length[state, ideal, chosen, j] = min(length[state, ideal, chosen, j], found[j])
-
-
-STREAM, PHASES, TURNS = range(3)  # which passes of a stage a path through later stages leaves out
-
-
-class Way(NamedTuple):
-    """What a path through later stages leaves out, if no stage has replicas and if some may have."""
-
-    alone: int
-    replicated: int
-
-
-WAYS = {
-    "inference": Way(STREAM, STREAM),
-    **dict.fromkeys(HOLD_A_BATCH, Way(STREAM, PHASES)),
-    **dict.fromkeys(("1f1b", "1f1b_async"), Way(TURNS, TURNS)),
-}
 
 
 @njit(cache=True, inner=True, _nrt=False)

@@ -28,8 +28,10 @@ from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
 from partitioner.methods.dp.stages import read_of_node
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, STREAM, WAYS, new_tally, sweep
+from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, new_tally, sweep
 from partitioner.methods.pipeline_bound.paths import (
+    STREAM,
+    WAYS,
     MakespanSpec,
     MakespanTable,
     PassSpine,
@@ -308,7 +310,8 @@ class FillDrain:
         if self.way == STREAM:
             return least if self._swept(spec, table, least, first, -1) < 0 else None
         unused = self.tables.space.free.sum(axis=1)
-        return least_outside(self.problem, self.spine, self.lattice, spec.spine, spec.most)[unused]
+        by_number = least_outside(self.problem, self.spine, self.lattice, spec.spine, spec.most)
+        return np.asarray(by_number[unused])
 
     def filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""

@@ -11,6 +11,7 @@ from partitioner.methods.dp.lattice import Ints32, Lattice, remaining_weights
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
+from partitioner.workload.in_flight import HOLD_A_BATCH
 
 NEVER = -1
 
@@ -205,6 +206,23 @@ def _heaviest(work: Floats, counted: Bools, less: Bools) -> Bools:
     return on
 
 
+STREAM, PHASES, TURNS = range(3)  # which passes of a stage a path through later stages leaves out
+
+
+class Way(NamedTuple):
+    """What a path through later stages leaves out, if no stage has replicas and if some may have."""
+
+    alone: int
+    replicated: int
+
+
+WAYS = {
+    "inference": Way(STREAM, STREAM),
+    **dict.fromkeys(HOLD_A_BATCH, Way(STREAM, PHASES)),
+    **dict.fromkeys(("1f1b", "1f1b_async"), Way(TURNS, TURNS)),
+}
+
+
 class MakespanTable(NamedTuple):
     """What is known of pipelines that hold one of I ideals on the devices of one of S states, in N slots.
 
@@ -228,7 +246,7 @@ class MakespanSpec(NamedTuple):
     Parameters
     ----------
     way
-        See :data:`partitioner.methods.pipeline_bound._fill_drain_core.WAYS`.
+        See :data:`WAYS`.
     returns
         Whether the backward pass runs through the stages from the last to the first.
     turns

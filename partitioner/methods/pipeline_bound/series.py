@@ -17,8 +17,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import SLACK, Relaxation, relax
 from partitioner.methods.dp.lattice import Lattice, remaining_weights
-from partitioner.methods.pipeline_bound._fill_drain_core import STREAM, TURNS, WAYS
-from partitioner.methods.pipeline_bound.paths import PassSpine, shortest_passes
+from partitioner.methods.pipeline_bound.paths import STREAM, TURNS, WAYS, PassSpine, shortest_passes
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 

@@ -15,7 +15,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.bracket import ThresholdRule
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
-from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, STREAM
+from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST
 from partitioner.methods.pipeline_bound.fill_drain import (
     EFFORT,
     FillDrain,
@@ -23,7 +23,7 @@ from partitioner.methods.pipeline_bound.fill_drain import (
     fill_drain,
     levels_of,
 )
-from partitioner.methods.pipeline_bound.paths import held_of, spine_of
+from partitioner.methods.pipeline_bound.paths import STREAM, held_of, spine_of
 from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
