@@ -295,19 +295,17 @@ class FillDrain:
     def _outside(self, limit: float) -> Floats | None:
         """Return the least times of the stages outside each ideal; None if the run must end.
 
-        Where the time is limited and that takes too many steps, time is limited in place of steps from then
-        on, and the least times are lower bounds where the longest paths outside would not be read.
+        Where the time is limited it is limited in place of steps from then on. If there were too many, the
+        least times are lower bounds where the longest paths outside would not be read.
         """
         least = np.full((self.tables.space.count, self.lattice.size, 3), np.inf)
         least[:, -1] = 0.0
         table, spec, first = LEAST.table(1, 1), self._spec(limit, LEAST), self.lattice.size - 2
-        first = self._swept(spec, table, least, first, -1)
-        if first < 0:
-            return least
-        if self.settings.expired or self.settings.deadline is None or self.settings.deterministic:
-            return None
+        first, ended = self._swept(spec, table, least, first, -1), self.settings.expired
+        if ended or self.settings.deadline is None or self.settings.deterministic:
+            return least if first < 0 else None
         self.most_steps = np.inf
-        if self.way == STREAM:
+        if first < 0 or self.way == STREAM:
             return least if self._swept(spec, table, least, first, -1) < 0 else None
         unused = self.tables.space.free.sum(axis=1)
         by_number = least_outside(self.problem, self.spine, self.lattice, spec.spine, spec.most)
