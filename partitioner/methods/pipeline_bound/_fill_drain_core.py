@@ -224,21 +224,18 @@ class MakespanTally(NamedTuple):
 def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-untyped-def]
     """Add the stage between two ideals to the states of the first one, as far as the limit allows.
 
-    `parts` are the processing times of both passes, the times of their transfers, and that of all transfers
-    in. The times of `depth` are what a sample takes at least before and after a stage that the spine does not
-    count; `less` is by how much less than the most the load of an earlier stage is that it does count.
+    `parts` are the processing times of both passes, the times of their transfers, and what the stage adds to
+    the time of a sample behind others and as the last one. The times of `depth` are what a sample takes at
+    least before and after a stage that the spine does not count; `less` is by how much less than the most the
+    load of an earlier stage is that it does count.
     Returned is how often the stage was added to a slot.
     """
     costs, memory_model, states, spec = tally.costs, tally.memory, tally.states, tally.spec
     table, outside, paths, worthy = tally.table, tally.outside, tally.paths, tally.worthy
     length = table.length
     load, sum_of, apart, less = tally.load[k], tally.sums[depth], tally.time[depth], tally.bounds[LESS]
-    in_row = costs.communication == SEQUENTIAL
     forward, backward, transfers = parts[0], parts[1], parts[2] + parts[3]
-    whole = forward + backward + transfers
-    alone = whole if spec.returns else backward + parts[3]
-    turn = alone if not spec.turns else whole - parts[4] if in_row else forward + backward
-    if in_row:  # a path that stays in a row has all transfers of its passes
+    if costs.communication == SEQUENTIAL:  # a path that stays in a row has all transfers of its passes
         forward, backward, transfers = forward + parts[2], backward + parts[3], 0.0
     shape = len(spec.rows.forward), len(spec.rows.backward)
     added, rule, onward = 0, (spec.whole, spec.close), counted and spec.whole > 0 and not spec.returns
@@ -287,7 +284,7 @@ def extend(tally, start, ideal, k, parts, counted, depth):  # type: ignore[no-un
                     paths[j] = tally.found[j - 1, n] if onward else length[s, start, slot, j]
                 paths[0] = behind
                 if counted:
-                    paths[0] += alone if behind > 0 else turn
+                    paths[0] += parts[4] if behind > 0 else parts[5]
                     if onward:
                         paths[1] = max(paths[1], spec.samples * load)
                         late = outside[t, ideal, LATE]
@@ -349,13 +346,11 @@ def _leave(tally, v):  # type: ignore[no-untyped-def]
 def _put_before(tally, start, ideal, k, parts, counted):  # type: ignore[no-untyped-def]
     """Lower what is known of the stages outside ideal `start` by those that end with the stage to `ideal`."""
     spec, states, outside, load = tally.spec, tally.states, tally.outside, tally.load[k]
-    early, late, longest, turn = 0.0, 0.0, 0.0, 0.0
+    early, late, behind = 0.0, 0.0, 0.0
     if counted:
-        early, late, longest = parts[0] + parts[2], parts[1] + parts[3], load
-        turn = late
+        early, late, behind = parts[0] + parts[2], parts[1] + parts[3], parts[5]
         if spec.returns:
             early, late = early + late, 0.0
-            turn = early - parts[4] if tally.costs.communication == SEQUENTIAL else parts[0] + parts[1]
     fewest = max(1, int(np.ceil(load / spec.most - 1e-6)))
     for i in range(tally.reached[k]):
         s = tally.worthy[k, i]
@@ -365,7 +360,7 @@ def _put_before(tally, start, ideal, k, parts, counted):  # type: ignore[no-unty
             t = s + r * states.stride[k]
             first, last, most = outside[t, ideal, EARLY], outside[t, ideal, LATE], outside[t, ideal, LONGEST]
             own = spec.samples if r == 1 else -(-spec.samples // r)  # a division takes long
-            most = max(most + turn, first + own * longest if counted else 0.0)
+            most = max(most + behind, first + own * load if counted else 0.0)
             outside[s, start, EARLY] = min(outside[s, start, EARLY], early + first)
             outside[s, start, LATE] = min(outside[s, start, LATE], late + last)
             outside[s, start, LONGEST] = min(outside[s, start, LONGEST], most)
@@ -373,18 +368,21 @@ def _put_before(tally, start, ideal, k, parts, counted):  # type: ignore[no-unty
 
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
     spec, moved, compute, steps = tally.spec, tally.nets.moved, tally.compute, 0
-    counted = spec.spine[ideal] > spec.spine[start]
+    counted, in_row = spec.spine[ideal] > spec.spine[start], tally.costs.communication == SEQUENTIAL
     for k in range(len(tally.load) if spec.remaining[ideal] <= target else 0):
         if tally.load[k] == np.inf:
             continue
         factor = tally.costs.transfer_factor[k]
-        parts = (
-            compute[depth, k, 0],
-            compute[depth, k, 1],
-            factor * (moved[depth, INTO] + moved[depth, LEAVING]),
-            factor * (moved[depth, INTO + 1] + moved[depth, LEAVING + 1]),
-            factor * (moved[depth, INTO] + moved[depth, INTO + 1]),
-        )
+        forward, backward = compute[depth, k, 0], compute[depth, k, 1]
+        sent = factor * (moved[depth, INTO] + moved[depth, LEAVING])
+        returned = factor * (moved[depth, INTO + 1] + moved[depth, LEAVING + 1])
+        whole = forward + backward + (sent + returned)
+        alone = whole if spec.returns else backward + returned
+        last = alone
+        if spec.turns:  # a sample turns at the last stage, for which only what comes in is sent
+            into = factor * (moved[depth, INTO] + moved[depth, INTO + 1])
+            last = whole - into if in_row else forward + backward
+        parts = forward, backward, sent, returned, alone, last
         if tally.back:
             _put_before(tally, start, ideal, k, parts, counted)
         else:
