@@ -1,8 +1,8 @@
 """The worker process, in which native solvers run because Ctrl-C and time limits do not stop them in time.
 
 ``python -m partitioner.methods.solvers.worker FOLDER`` reads pickled jobs from standard input and writes
-pickled messages to standard output, until its input ends or it is killed. At the end of its input it removes
-the folder, which is for its temporary files.
+pickled messages to standard output, the first one that it is ready, until its input ends or it is killed. At
+the end of its input it removes the folder, which is for its temporary files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from typing import IO, Any
 
 from partitioner.base.registry import imported
-from partitioner.methods.solvers.backends.backend import Answer, Job, News, Solver, end_all, guarded
+from partitioner.methods.solvers.backends.backend import READY, Answer, Job, News, Solver, end_all, guarded
 
 
 def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:
@@ -67,6 +67,7 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
+    _send(messages, READY)
     serve(sys.stdin.buffer, messages)
 
 

@@ -1,5 +1,8 @@
 """The worker processes of a run, which are started when needed and can be killed at any time.
 
+They are needed once somebody waits for their answers, or a moment after they have been asked: most small
+problems are solved before, and to start a process takes longer than that.
+
 Only :meth:`WorkerPool.next` and :meth:`WorkerPool.close` make the caller wait: threads, in which no signal
 handler of the user's can raise, start the processes, send them jobs and end them.
 """
@@ -20,10 +23,12 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import IO
 
-from partitioner.methods.solvers.backends.backend import Answer, Job, News
+from partitioner.methods.solvers.backends.backend import READY, Answer, Job, News
 
+HEAD_START = 0.2  # seconds before a process is started for whose answer nobody waits
 GRACE = 0.3  # seconds for a worker to end by itself, with the programs that it runs and their files
 PATIENCE = 2.0  # seconds to wait for all threads to notice that their processes have ended
 
@@ -45,6 +50,8 @@ class Worker:
         None until it is started.
     alive
         False once the process has ended, or is to end.
+    ready
+        Whether the process reads jobs by now; before it runs no programs, and needs no time to end them.
     """
 
     def __init__(self, events: queue.Queue[Event]) -> None:
@@ -52,6 +59,7 @@ class Worker:
         self.jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self.process: subprocess.Popen[bytes] | None = None
         self.alive = True
+        self.ready = False
         self.threads: list[threading.Thread] = []
 
     def submit(self, job: Job) -> None:
@@ -73,14 +81,14 @@ class Worker:
         for work in (self._write, self._listen):
             self._run(work, process)
         if not self.alive:
-            self._run(_end, process)
+            self._run(self._end, process)
 
     def kill(self) -> None:
         """End the process and all processes that it started: its input ends, and soon it is killed."""
         self.alive = False
         self.jobs.put(None)
         if self.process is not None and self.process.returncode is None:
-            self._run(_end, self.process)
+            self._run(self._end, self.process)
 
     def wait(self, end: float) -> None:
         """Wait, until ``time.perf_counter`` reads `end`, for the process to end and its pipes to close."""
@@ -105,6 +113,7 @@ class Worker:
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
         try:
+            self.ready = pickle.load(process.stdout) == READY
             while True:
                 self.events.put(Event(self, pickle.load(process.stdout)))
         except Exception:  # the end of the pipe, or half a message
@@ -113,9 +122,23 @@ class Worker:
         finally:
             _close(process.stdout)
 
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait a moment until a process whose input has ended ends as well; else kill it with its group."""
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE if self.ready else 0.0)
+            return
+        _kill(process)
+
     def _fail(self, why: str) -> None:
         self.alive = False
         self.events.put(Event(self, Answer("failed", native=why)))
+
+
+class Call(Enum):
+    """What the thread of a pool is told: to start the workers that it holds back, or to end all."""
+
+    START = auto()
+    END = auto()
 
 
 class WorkerPool:
@@ -123,21 +146,26 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
-        self.queued: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self.queued: queue.SimpleQueue[Worker | Call] = queue.SimpleQueue()
         self.keeper: threading.Thread | None = None
-        weakref.finalize(self, self.queued.put, None)
+        self.held = False
+        weakref.finalize(self, self.queued.put, Call.END)
 
     def start(self) -> Worker:
-        """Return a new worker; a thread starts its process."""
+        """Return a new worker; a thread starts its process, at once if somebody waits for it."""
         if self.keeper is None:
             self.keeper = threading.Thread(target=_keep, args=(self.queued,), daemon=True)
             self.keeper.start()
         worker = Worker(self.events)
         self.queued.put(worker)
+        self.held = True
         return worker
 
     def next(self, seconds: float) -> Event | None:
         """Return the next event; None if there is none within `seconds`."""
+        if self.held and seconds > 0:
+            self.held = False
+            self.queued.put(Call.START)
         try:
             return self.events.get(timeout=seconds) if seconds > 0 else self.events.get_nowait()
         except queue.Empty:
@@ -145,22 +173,34 @@ class WorkerPool:
 
     def close(self) -> None:
         """Kill all workers, and wait until they have ended."""
-        self.queued.put(None)
+        self.queued.put(Call.END)
         if self.keeper is not None and self.keeper.ident is not None:
             self.keeper.join()
 
 
-def _keep(queued: queue.SimpleQueue[Worker | None]) -> None:
-    """Start one worker after the other, and end all of them at the end of the queue."""
-    workers = []
-    while (worker := queued.get()) is not None:
-        workers.append(worker)
-        worker.start()
+def _keep(queued: queue.SimpleQueue[Worker | Call]) -> None:
+    """Start the workers when they are called for, or after a moment, and end all of them at the end."""
+    workers: list[Worker] = []
+    held: list[Worker] = []
+    while (call := _called(queued, HEAD_START if held else None)) is not Call.END:
+        if isinstance(call, Worker):
+            held.append(call)
+            continue
+        for worker in held:
+            worker.start()
+        workers, held = workers + held, []
     for worker in workers:
         worker.kill()
     end = time.perf_counter() + PATIENCE
     for worker in workers:
         worker.wait(end)
+
+
+def _called(queued: queue.SimpleQueue[Worker | Call], seconds: float | None) -> Worker | Call:
+    try:
+        return queued.get(timeout=seconds)
+    except queue.Empty:
+        return Call.START
 
 
 def _started(folder: str) -> subprocess.Popen[bytes]:
@@ -173,14 +213,6 @@ def _started(folder: str) -> subprocess.Popen[bytes]:
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": paths, "TMPDIR": folder},
     )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait a moment until a process whose input has ended ends as well, and else kill it with its group."""
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)
-        return
-    _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

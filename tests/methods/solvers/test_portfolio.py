@@ -167,7 +167,7 @@ def test_memory_is_exact_whatever_a_solver_tolerates(name: str) -> None:
 def test_an_orphaned_worker_leaves() -> None:
     """When the program that started it is gone, a worker ends in the middle of its solve."""
     script = (
-        "import os, sys, time, numpy as np\n"
+        "import os, time, numpy as np\n"
         "from partitioner import Devices\n"
         "from partitioner.methods.solvers.backends.backend import SolverLimits\n"
         "from partitioner.methods.solvers.backends.catalogue import BACKENDS\n"
@@ -178,8 +178,10 @@ def test_an_orphaned_worker_leaves() -> None:
         "from tests.methods.ip.cases import hard_graph, problem_of\n"
         "problem = problem_of(hard_graph(), Devices.accelerated(4))\n"
         "program = formulate(Task(problem, np.inf, 0.0)).program\n"
-        "worker = WorkerPool().start()\n"
+        "pool = WorkerPool()\n"
+        "worker = pool.start()\n"
         "worker.submit(Job(BACKENDS['scip'].place, program, SolverLimits()))\n"
+        "pool.next(1.0)\n"
         "time.sleep(1.0)\n"
         "print(worker.process.pid, flush=True)\n"
         "os._exit(0)\n"

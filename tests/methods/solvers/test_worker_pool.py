@@ -77,6 +77,19 @@ def test_a_worker_that_is_to_end_is_not_started() -> None:
     assert worker.process is None
 
 
+def test_a_process_for_which_nobody_waits_is_not_started_at_once() -> None:
+    """Whoever closes the pool before never has one; waiting for an answer starts it."""
+    pools = WorkerPool(), WorkerPool()
+    workers = [pool.start() for pool in pools]
+    for worker in workers:
+        worker.submit(Job("os:getpid", 0, SolverLimits()))  # called with three arguments
+    pools[0].close()
+    event = pools[1].next(60.0)
+    assert event is not None and event.worker is workers[1] and workers[1].ready
+    pools[1].close()
+    assert workers[0].process is None and workers[1].process is not None
+
+
 @pytest.mark.parametrize("solves", [1, slow(20)])
 def test_solves_leave_no_pipes_processes_or_threads(no_collector: None, solves: int) -> None:
     def run() -> None:

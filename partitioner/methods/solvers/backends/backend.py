@@ -98,6 +98,7 @@ def end_all() -> None:
         process.wait()
 
 
+READY = "ready"  # the first message of a worker
 STOPS = ("optimal", "gap", "infeasible", "time_limit", "interrupted", "failed")
 
 
