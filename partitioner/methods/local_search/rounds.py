@@ -391,7 +391,7 @@ class LocalSearch:
         self.start: Ints | None = None
         self.shifts = self.rounds = 0
         self._best: Ints | None = None
-        self._population, self._idle = Population(), 0
+        self._population, self._idle, self._offered = Population(), 0, np.empty(0)
         self._length = Length(EFFORT.shifts * problem.n)
         effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
         self._chunk = max(1, min(self._length.moves // EFFORT.chunks, int(EFFORT.chunk / effort)))
@@ -470,7 +470,7 @@ class LocalSearch:
         The best devices of the round and their value are written to `best`, shape (m + 1,); supernode v has
         the device of entry ``cluster[v]``.
         """
-        begin, strict = self.shifts, EFFORT.strict
+        begin, strict, self._offered = self.shifts, EFFORT.strict, best[:0]
         tie, doublings = float(self.random.choice(EFFORT.ties)), int(self.random.choice(EFFORT.doublings))
         mix = self.random.choice(EFFORT.mixes)
         while self.shifts < end and go_on():
@@ -486,7 +486,9 @@ class LocalSearch:
         self._offer(best, cluster)
 
     def _offer(self, best: Floats, cluster: Ints | slice) -> None:
-        if best[-1] < self.value:
+        """Keep the best devices of a round if they are better, unless they have been looked at before."""
+        if best[-1] < self.value and not np.array_equal(best, self._offered):
+            self._offered = best.copy()
             self.keep(best[:-1].astype(np.int64)[cluster])
 
     def keep(self, place: Ints) -> None:
