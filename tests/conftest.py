@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,11 +35,41 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder | N
     return ByFolder(config, log) if config.getoption("dist") == "load" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the doctests slow whose kernels compile for long."""
+BEGAN = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that limit how long slow tests run."""
+    group = parser.getgroup("slow tests")
+    group.addoption(
+        "--slow-for",
+        type=float,
+        metavar="SECONDS",
+        help="skip slow tests that have not begun after this time",
+    )
+    group.addoption(
+        "--slow-order", type=int, metavar="SEED", help="shuffle the files, so that others come last"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the doctests slow whose kernels compile for long, and shuffle the files where that is asked."""
     for item in items:
         if item.name in SLOW_DOCTESTS:
             item.add_marker(pytest.mark.slow)
+    if config.getoption("slow_order") is not None:
+        files = list(dict.fromkeys(item.path for item in items))
+        random.Random(config.getoption("slow_order")).shuffle(files)
+        place = {path: i for i, path in enumerate(files)}
+        items.sort(key=lambda item: place[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a slow test if their time is over."""
+    seconds = item.config.getoption("slow_for")
+    if seconds is not None and time.monotonic() - BEGAN > seconds and item.get_closest_marker("slow"):
+        pytest.skip(f"the {seconds:g} s for slow tests are over")
 
 
 SLOW_DOCTESTS = ("partitioner.planning.splitting.operations.split_operations",)

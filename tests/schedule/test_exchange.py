@@ -48,7 +48,7 @@ def random_case(rng: np.random.Generator) -> Case:
     return Line(graph, devices, placement), {first: copies[1:]}, schedule, int(rng.integers(1, 9)), times
 
 
-@pytest.mark.parametrize("count", [200, slow(5000)])
+@pytest.mark.parametrize("count", [200, slow(2500)])
 def test_the_exchange_is_the_last_of_each_copy_and_changes_nothing_else(count: int) -> None:
     """By its formula, after the last pass of a device; all other parts run as without an exchange.
 

@@ -119,7 +119,7 @@ def check_file(found: Timeline, path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "count"),
-    [(20, 50), *(pytest.param(*some, marks=pytest.mark.slow) for some in ((20, 400), (21, 5_000)))],
+    [(20, 50), *(pytest.param(*some, marks=pytest.mark.slow) for some in ((20, 400), (21, 2_500)))],
 )
 def test_random_timelines_come_back_from_their_files(tmp_path: Path, seed: int, count: int) -> None:
     for found in timelines(seed, count, False):

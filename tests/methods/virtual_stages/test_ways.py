@@ -62,10 +62,10 @@ def test_small_plans_are_optimal(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 3500, 250))
+@pytest.mark.parametrize("first", range(1000, 1500, 250))
 @pytest.mark.parametrize("name", VIRTUAL)
 def test_many_small_plans_are_optimal(name: str, first: int) -> None:
-    """10,000 cases together."""
+    """2,000 cases together."""
     assert sum(agrees_with_the_oracle(seed, name) for seed in range(first, first + 250)) > 50
 
 
