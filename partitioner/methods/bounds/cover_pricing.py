@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from partitioner.base.compiled import njit, stable_order
 from partitioner.methods.bounds.cover_steps import CoverStates
 from partitioner.methods.bounds.relaxation import fullest
+from partitioner.methods.solvers.backends.backend import apart
 from partitioner.problem.arrays import Floats, Ints
 
 FULL, NOTHING = -2, -1
@@ -281,8 +283,8 @@ class SetOracle:
 
     def _search(self, weight: Floats, target: float, room: int, beam: int) -> tuple[int, float, Ints]:
         prices = self.price * AROUND
-        answer: tuple[int, float, Ints] = best_set(
-            self.states, weight, prices, self.ahead, self.threshold, target, room, beam
+        answer: tuple[int, float, Ints] = apart(
+            partial(best_set, self.states, weight, prices, self.ahead, self.threshold, target, room, beam)
         )
         return answer
 
