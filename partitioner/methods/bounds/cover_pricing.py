@@ -283,7 +283,7 @@ class SetOracle:
 
     def _search(self, weight: Floats, target: float, room: int, beam: int) -> tuple[int, float, Ints]:
         prices = self.price * AROUND
-        answer: tuple[int, float, Ints] = apart(
+        answer: tuple[int, float, Ints] = apart(  # an array that is returned loses a handler's exception
             partial(best_set, self.states, weight, prices, self.ahead, self.threshold, target, room, beam)
         )
         return answer
