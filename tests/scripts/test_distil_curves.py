@@ -47,6 +47,7 @@ def test_the_file_is_distilled_from_the_tables() -> None:
     Sums in another order, on another processor, change some values by a step or two, and a few that
     hardly any entry determines by more.
     """
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     record, rows = distilled(TABLES)
     text = resources.files("partitioner.estimation").joinpath("curves.json").read_text()
     known, found = json.loads(text)["devices"], json.loads(json.dumps(record))["devices"]
