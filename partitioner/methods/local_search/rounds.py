@@ -391,7 +391,7 @@ class LocalSearch:
         self.start: Ints | None = None
         self.shifts = self.rounds = 0
         self._best: Ints | None = None
-        self._population, self._idle, self._offered = Population(), 0, np.empty(0)
+        self._population, self._idle = Population(), 0
         self._length = Length(EFFORT.shifts * problem.n)
         effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
         self._chunk = max(1, min(self._length.moves // EFFORT.chunks, int(EFFORT.chunk / effort)))
@@ -470,7 +470,7 @@ class LocalSearch:
         The best devices of the round and their value are written to `best`, shape (m + 1,); supernode v has
         the device of entry ``cluster[v]``.
         """
-        begin, strict, self._offered = self.shifts, EFFORT.strict, best[:0]
+        begin, strict, seen = self.shifts, EFFORT.strict, np.inf
         tie, doublings = float(self.random.choice(EFFORT.ties)), int(self.random.choice(EFFORT.doublings))
         mix = self.random.choice(EFFORT.mixes)
         while self.shifts < end and go_on():
@@ -479,17 +479,17 @@ class LocalSearch:
             budget = min(self._chunk, end - self.shifts)
             self.shifts += anneal(model, state, control, mix, self.bits, best, budget)
             if len(model.size) * len(model.room) < EFFORT.large:
-                self._offer(best, cluster)
+                seen = self._offer(best, cluster, seen)
             violated = state.ledger[:, VIOLATION].max() > 0
             strict = min(strict * EFFORT.stricter, 1e6) if violated else strict * EFFORT.laxer
             strict = max(strict, EFFORT.strict)
-        self._offer(best, cluster)
+        self._offer(best, cluster, seen)
 
-    def _offer(self, best: Floats, cluster: Ints | slice) -> None:
-        """Keep the best devices of a round if they are better, unless they have been looked at before."""
-        if best[-1] < self.value and not np.array_equal(best, self._offered):
-            self._offered = best.copy()
+    def _offer(self, best: Floats, cluster: Ints | slice, seen: float) -> float:
+        """Keep the best devices of a round if their value is below the best one and `seen`; return it."""
+        if best[-1] < min(self.value, seen):
             self.keep(best[:-1].astype(np.int64)[cluster])
+        return float(best[-1])
 
     def keep(self, place: Ints) -> None:
         """Keep a placement, shape (n,), if it obeys the limits and is better than the best one."""
