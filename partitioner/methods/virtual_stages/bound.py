@@ -151,6 +151,9 @@ class PathBoundEffort:
         Steps after which no walk that was given up is done again.
     halved
         The most distances of a bound and the makespan.
+    light, fewer, roughly
+        The parts of the work that light supernodes take at most, how few their classes are of all cuts where
+        they are searched first, and the distance at which such a search ends.
     """
 
     narrow: float = 5e-4
@@ -176,6 +179,9 @@ class PathBoundEffort:
     memory: int = 56
     walked: int = 500_000_000
     halved: int = 10_000
+    light: tuple[float, ...] = (0.02, 0.005)
+    fewer: float = 0.6
+    roughly: float = 0.005
 
 
 EFFORT = PathBoundEffort()
@@ -206,6 +212,8 @@ class PathBound:
         Say when the run must end.
     bound, high
         A lower bound on the makespan of these pipelines, and up to where it may rise.
+    narrow
+        The distance of both at which the search ends, as a fraction.
     first_steps, most_steps
         The steps after which the first walk is given up, and further ones.
     """
@@ -220,6 +228,7 @@ class PathBound:
     settings: Settings
     bound: float
     high: float
+    narrow: float = EFFORT.narrow
     first_steps: int = WALK.first
     most_steps: int = WALK.steps
     paths: list[Floats] = field(default_factory=list)
@@ -243,11 +252,16 @@ class PathBound:
     @property
     def closed(self) -> bool:
         """Whether the search has ended."""
-        return self.high - self.bound <= (EFFORT.unsure if self.given_up else EFFORT.narrow) * self.high
+        return self.high - self.bound <= (EFFORT.unsure if self.given_up else self.narrow) * self.high
 
     def share_steps(self, searches: int) -> None:
         """Let walks be shorter where there are many searches."""
         self.first_steps = WALK.first * EFFORT.few // max(searches, EFFORT.few)
+
+    def go_on_from(self, other: PathBound) -> None:
+        """Begin with the paths of another search in the same schedule."""
+        self.paths, self.weighted, self.kept = [*other.paths], [*other.weighted], [*other.kept]
+        self.first_steps = other.first_steps
 
     def go_on(self, high: float) -> bool:
         """Open the search up to a makespan again, for longer walks; return whether there may be any."""

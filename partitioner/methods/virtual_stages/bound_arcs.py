@@ -250,20 +250,28 @@ class StageTimes:
         `borders`, shape (stages + 1,), are its cuts. All transfers are in its times if each device is of the
         only kind that it may be of; if not, those are missing that stages may share.
         """
-        model, problem = self.model, self.model.problem
-        decided, cuts = is_decided(dealing), list(pairwise(borders.tolist()))
+        model, decided = self.model, is_decided(dealing)
+        pairs = enumerate(zip(model.ranks.tolist(), pairwise(borders.tolist()), strict=True))
         found = np.stack(
             [
                 self.least(dealing[rank], decided or stage in self.inner)[:, first, last]
-                for stage, (rank, (first, last)) in enumerate(zip(model.ranks.tolist(), cuts, strict=True))
+                for stage, (rank, (first, last)) in pairs
             ]
         )
-        if decided and problem.communication == SEQUENTIAL:
-            kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
-            nets, moved = problem.nets, np.zeros((2, model.stages, 2))
-            stage_transfers(model.cuts.stages(borders), model.ranks, stage_nets(nets), *moved)
-            found[:, :2] += moved.sum(axis=0) * problem.transfer_factor[kinds, None]
+        if decided:
+            found[:, :2] += self.transfers(dealing, model.cuts.stages(borders), model.problem.nets)
         return found
+
+    def transfers(self, dealing: Dealing, stage: Ints, nets: Nets) -> Floats:
+        """Return the transfers of some nets in both passes of each stage, shape (stages, 2).
+
+        `stage`, shape (n,), is that of each supernode. Each device is of one kind.
+        """
+        model, moved = self.model, np.zeros((2, self.model.stages, 2))
+        if model.problem.communication == SEQUENTIAL:
+            stage_transfers(stage, model.ranks, stage_nets(nets), *moved)
+        kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
+        return np.asarray(moved.sum(axis=0) * model.problem.transfer_factor[kinds, None])
 
     def least(self, kinds: Kinds, bare: bool) -> Floats:
         """Return the least times on one of some kinds, shape (3, m, m); infinity where there is no stage.

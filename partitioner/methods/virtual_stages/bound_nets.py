@@ -7,6 +7,7 @@ known for each stage and the cut at which it begins, from the stages that there 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.bound_arcs import LESS, SEQUENTIAL, ArcLists, Dealing, early_pins
+from partitioner.methods.virtual_stages.cut_costs import StageCuts
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
 from partitioner.problem.problem import Nets
@@ -56,31 +58,38 @@ class JointNets(NamedTuple):
     crossing: Rows
 
 
-def joint_nets(model: VirtualModel, dealing: Dealing) -> JointNets:
-    """Return the nets that are not in the times of stages; none if they cost no time, or devices are many."""
-    problem, devices = model.problem, range(model.devices)
+def joint_of(model: VirtualModel) -> Bools:
+    """Return the nets that are not in the times of the stages of each device, shape (devices, nets)."""
     last = model.schedule.vee & (np.arange(model.devices) == model.devices - 1)
-    counted = problem.communication == SEQUENTIAL and model.devices <= MOST_DEVICES
-    which = (model.shared | last[:, None]) & counted
+    counted = model.problem.communication == SEQUENTIAL and model.devices <= MOST_DEVICES
+    return np.asarray((model.shared | last[:, None]) & counted)
+
+
+def joint_nets(model: VirtualModel, cuts: StageCuts, nets: Nets, joint: Bools, dealing: Dealing) -> JointNets:
+    """Return the nets that are not in the times of stages between some cuts; none if they cost no time.
+
+    `joint`, shape (devices, nets), says which of the nets these are on each device.
+    """
+    problem, devices = replace(model.problem, nets=nets), range(model.devices)
     factor = [min(problem.transfer_factor[model.costs[place].kind] for place in dealing[d]) for d in devices]
-    joint = which.any(axis=0)
-    nets = model.costs[0].nets(joint)
-    read = [_read_in(problem.nets, e) for e in np.flatnonzero(joint).tolist()]
-    cost = np.where(which, problem.nets.cost, 0.0) * np.array(factor)[:, None]
-    cut, crossing = np.nonzero((nets.held > 0) & (nets.held < nets.pins))
-    pins = np.zeros((len(joint), problem.n), dtype=bool)
-    pins[problem.nets.pins.owners(), problem.nets.pins.items] = True
+    which = np.asarray(joint.any(axis=0))
+    seen = replace(model.costs[0], problem=problem, cuts=cuts).nets(which)
+    read = [_read_in(nets, e) for e in np.flatnonzero(which).tolist()]
+    cost = np.where(joint, nets.cost, 0.0) * np.array(factor)[:, None]
+    cut, crossing = np.nonzero((seen.held > 0) & (seen.held < seen.pins))
+    pins = np.zeros((len(which), problem.n), dtype=bool)
+    pins[nets.pins.owners(), nets.pins.items] = True
     return JointNets(
-        nets.held,
-        nets.sent,
-        np.ascontiguousarray(early_pins(problem.nets, model.cuts.member)[:, joint]),
-        np.ascontiguousarray(cost[:, joint]),
-        problem.nets.made[joint],
+        seen.held,
+        seen.sent,
+        np.ascontiguousarray(early_pins(nets, cuts.member)[:, which]),
+        np.ascontiguousarray(cost[:, which]),
+        nets.made[which],
         np.array(read, dtype=np.int64),
         model.ranks,
-        _as_bits(pins[joint]),
-        _as_bits(model.cuts.member),
-        rows_of(cut, crossing, len(nets.held)),
+        _as_bits(pins[which]),
+        _as_bits(cuts.member),
+        rows_of(cut, crossing, len(seen.held)),
     )
 
 

@@ -158,6 +158,12 @@ class VirtualModel:
         between = self.cuts.sums(np.where(np.isfinite(least), least, 0.0))
         return np.where(self.cuts.nested | np.eye(len(self.cuts), dtype=bool), between, np.inf)
 
+    @property
+    def gaps(self) -> list[int]:
+        """For each device the least number of stages between two of its own."""
+        least = 2 if self.schedule.vee else self.devices - 1
+        return [0 if self.schedule.vee and d == self.devices - 1 else least for d in range(self.devices)]
+
     @cached_property
     def shared(self) -> Bools:
         """Shape (nets,): the nets that two stages of a device may share, so that loads do not add up.
@@ -166,7 +172,7 @@ class VirtualModel:
         """
         if self.bare:
             return np.ones(len(self.problem.nets.cost), dtype=bool)
-        return self.costs[0].shared_over(2 if self.schedule.vee else self.devices - 1)
+        return self.costs[0].shared_over(max(self.gaps))
 
     @cached_property
     def adds_up(self) -> bool:

@@ -22,19 +22,28 @@ import numpy as np
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound.paths import spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, ROUNDING, PathBound, TimedChain
-from partitioner.methods.virtual_stages.bound_arcs import ArcLists, Dealing, Kinds, StageTimes
-from partitioner.methods.virtual_stages.bound_nets import joint_nets, with_sure_transfers
-from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, cuts_of
+from partitioner.methods.virtual_stages.bound_arcs import (
+    ArcLists,
+    Dealing,
+    Kinds,
+    StageTimes,
+    is_decided,
+)
+from partitioner.methods.virtual_stages.bound_nets import joint_nets, joint_of, with_sure_transfers
+from partitioner.methods.virtual_stages.cut_classes import CutClasses, heavy_supernodes
+from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, StageCuts, cuts_of
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
-from partitioner.problem.arrays import Bools, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
+LISTED = 8  # dealings whose stages a family keeps
+
 
 @dataclass(eq=False)
-class PathFamily:
-    """The searches for a number of devices.
+class ListedStages:
+    """The stages of the pipelines of a number of devices, which all searches for these share.
 
     Parameters
     ----------
@@ -46,8 +55,6 @@ class PathFamily:
         Shape (n,): the supernodes that make stages wait for one another.
     input_share
         The fraction of a backward pass that its first half takes.
-    settings
-        Say when the runs must end.
     value
         The makespan of a known pipeline; stages on which a device would be busy for longer are left out.
     """
@@ -56,26 +63,79 @@ class PathFamily:
     batch: int
     spine: Bools
     input_share: float
-    settings: Settings
     value: float
 
     def __post_init__(self) -> None:
-        self.nets = cache(partial(joint_nets, self.model))  # the searches of a dealing share them
-        self.arcs = cache(self._arcs)
-        self.every = lru_cache(LISTED)(self._every)
         model, self.ranks = self.model, self.model.ranks.tolist()
+        self.arcs, self.of = cache(self._arcs), lru_cache(LISTED)(self._of)
+        self.choices = cache(self._choices)
         self.graph = pass_graph(model.schedule, model.devices, model.chunks, self.batch)
         self.times = StageTimes(model, self.input_share, self.graph.halves)
-        held = self.model.cuts.member @ self.spine.astype(np.int64)
-        self.waits = np.asarray(held[None, :] > held[:, None])
+        self.waits = self.waits_between(model.cuts)
+
+    def waits_between(self, cuts: StageCuts) -> Bools:
+        """Return whether a stage between two cuts waits for its neighbours, shape (m, m)."""
+        held = cuts.member @ self.spine.astype(np.int64)
+        return np.asarray(held[None, :] > held[:, None])
+
+    def _choices(self) -> list[frozenset[int]]:
+        """Return the choices of the stages that do not wait; none if they are too many."""
+        allowed = self.model.allowed
+        return _choices(allowed & self.waits, allowed & ~self.waits, self.model.stages)
+
+    def _of(self, dealing: Dealing) -> ArcLists:
+        """Return the stages of all pipelines; from each cut those that do not wait come first."""
+        ranks = self.model.ranks
+        parts = [self.arcs(dealing[d], s in self.times.inner) for s, d in enumerate(self.ranks)]
+        busy = np.where(ranks == np.arange(self.model.devices)[:, None], float(self.batch), 0.0)
+        busy_paths = np.repeat(busy[:, :, None], 3, axis=2)
+        return ArcLists.joined(parts).up_to(busy_paths, self.value * (1 + ROUNDING))
+
+    def _arcs(self, kinds: Kinds, inner: bool) -> ArcLists:
+        """Return a stage on a device of one of some kinds, those that do not wait first from each cut."""
+        allowed = np.any([self.model.costs[place].allowed for place in kinds], axis=0)
+        allowed &= self.batch * self.times.least(kinds, inner).sum(axis=0) <= self.value * (1 + ROUNDING)
+        open_ = np.stack((allowed & ~self.waits, allowed & self.waits), axis=1)
+        return self.times.arcs(kinds, inner, open_, len(open_) > EFFORT.exact)
+
+
+@dataclass(eq=False)
+class PathFamily:
+    """The searches for a number of devices.
+
+    Parameters
+    ----------
+    listed
+        The stages that there may be.
+    settings
+        Say when the runs must end.
+    classes
+        The classes of cuts between which stages lie; None if they lie between single cuts.
+    finer
+        The searches between smaller classes; None if stages lie between single cuts.
+    """
+
+    listed: ListedStages
+    settings: Settings
+    classes: CutClasses | None = None
+    finer: PathFamily | None = None
+
+    def __post_init__(self) -> None:
+        self.model, classes, nets = self.listed.model, self.classes, self.listed.model.problem.nets
+        self.cuts, self.joint, self.heavy_nets = self.model.cuts, joint_of(self.model), nets
+        if classes is not None:
+            self.cuts, self.heavy_nets = classes.cuts, classes.nets(nets)
+            self.joint &= np.stack([classes.clear(nets, gap) for gap in self.model.gaps])
+        self.waits = self.listed.waits_between(self.cuts)
+        # the searches of a dealing share the nets and the stages
+        self.nets = cache(partial(joint_nets, self.model, self.cuts, self.heavy_nets, self.joint))
+        self.every = lru_cache(LISTED)(self._every)
 
     def searches(self, bound: float, value: float) -> Iterator[PathBound]:
         """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
-        model = self.model
-        waiting, idle = model.allowed & self.waits, model.allowed & ~self.waits
-        dealing = self._left((tuple(range(len(model.costs))),) * model.devices)
-        for apart in _choices(waiting, idle, model.stages):
-            graph = self.graph.without(self.ranks, apart)
+        dealing = self._left((tuple(range(len(self.model.costs))),) * self.model.devices)
+        for apart in self.listed.choices():
+            graph = self.listed.graph.without(self.listed.ranks, apart)
             yield self._search(graph, apart, dealing, min(bound, value), value)
 
     def divided(self, search: PathBound, value: float) -> list[PathBound]:
@@ -87,6 +147,22 @@ class PathFamily:
             if all(part):
                 found.append(self._search(search.graph, search.apart, part, search.bound, value))
         return found
+
+    def refined(self, search: PathBound, value: float) -> Search | None:
+        """Return a search between smaller classes in place of one that has ended; None if there are none."""
+        if self.finer is None:
+            return None
+        found = self.finer._search(search.graph, search.apart, search.dealing, search.bound, value)
+        found.go_on_from(search)
+        return self.finer, found
+
+    def stages(self, search: PathBound, found: Iterator[TimedChain]) -> Iterator[TimedStages]:
+        """Yield the pipelines of a search with the kinds of their devices, once these are decided."""
+        kinds = np.array([each[0] for each in search.dealing])
+        for length, borders in found:
+            cuts = borders if self.classes is None else self.classes.least[borders]
+            if search.decided and np.diff(borders).all():  # no stage is of light supernodes alone
+                yield length, DealtStages(cuts, kinds)
 
     def _left(self, dealing: Dealing) -> Dealing:
         """Return the kinds of each device without those of which all devices are taken."""
@@ -103,9 +179,12 @@ class PathFamily:
         self, graph: PassGraph, apart: frozenset[int], dealing: Dealing, bound: float, value: float
     ) -> PathBound:
         """Return the search where some stages do not wait, and each device is of one of some kinds."""
-        lists, times_of = partial(self._lists, dealing, apart), partial(self.times.of_chain, dealing)
+        lists, times_of = partial(self._lists, dealing, apart), partial(self.listed.times.of_chain, dealing)
+        if self.classes is not None:
+            times_of = partial(self._times_between_classes, dealing, apart)
         given = graph, self.model.ranks, dealing, apart, lists, self.nets(dealing), times_of
-        return PathBound(*given, self.settings, bound, value)
+        narrow = EFFORT.narrow if self.classes is None else EFFORT.roughly
+        return PathBound(*given, self.settings, bound, value, narrow)
 
     def _lists(self, dealing: Dealing, apart: frozenset[int]) -> ArcLists:
         """Return the stages of pipelines in which those `apart` do not wait, and all others do."""
@@ -119,11 +198,11 @@ class PathFamily:
 
         From each cut those that do not wait come first; where they end is given too, shape (stages, m).
         """
-        ranks = self.model.ranks
-        parts = [self.arcs(dealing[d], s in self.times.inner) for s, d in enumerate(ranks.tolist())]
-        busy = np.where(ranks == np.arange(self.model.devices)[:, None], float(self.batch), 0.0)
-        busy_paths = np.repeat(busy[:, :, None], 3, axis=2)
-        lists = ArcLists.joined(parts).up_to(busy_paths, self.value * (1 + ROUNDING))
+        lists, model = self.listed.of(dealing), self.model
+        if self.classes is not None:
+            others = joint_of(model) & ~self.joint
+            nets = joint_nets(model, model.cuts, model.problem.nets, others, dealing)
+            lists = self.classes.joined(with_sure_transfers(lists, nets), self.waits)
         lists = with_sure_transfers(lists, self.nets(dealing))
         middle = lists.start.copy()
         for stage, a in np.ndindex(*middle.shape):
@@ -131,15 +210,18 @@ class PathFamily:
             middle[stage, a] += len(items) - np.count_nonzero(self.waits[a, items])
         return lists, middle
 
-    def _arcs(self, kinds: Kinds, inner: bool) -> ArcLists:
-        """Return a stage on a device of one of some kinds, those that do not wait first from each cut."""
-        allowed = np.any([self.model.costs[place].allowed for place in kinds], axis=0)
-        allowed &= self.batch * self.times.least(kinds, inner).sum(axis=0) <= self.value * (1 + ROUNDING)
-        open_ = np.stack((allowed & ~self.waits, allowed & self.waits), axis=1)
-        return self.times.arcs(kinds, inner, open_, len(open_) > EFFORT.exact)
+    def _times_between_classes(self, dealing: Dealing, apart: frozenset[int], borders: Ints) -> Floats:
+        """Return no more than the times of the passes of a chain between classes, shape (stages, 3)."""
+        lists, stage, ranks = self._lists(dealing, apart), self.cuts.stages(borders), self.model.ranks
+        found = lists.times[:, lists.places(borders[None])[0]].T.astype(np.float64)
+        if is_decided(dealing):
+            for joint in np.unique(self.joint, axis=0):
+                nets = self.heavy_nets._replace(cost=np.where(joint, self.heavy_nets.cost, 0.0))
+                paid = (self.joint[ranks] == joint).all(axis=1)
+                found[paid, :2] += self.listed.times.transfers(dealing, stage, nets)[paid]
+        return found
 
 
-LISTED = 8  # dealings whose stages a family keeps
 TimedStages = tuple[float, DealtStages]  # with the length of the longest path
 Search = tuple[PathFamily, PathBound]
 Opened = tuple[float, Search | None, Iterator[PathBound]]
@@ -211,7 +293,6 @@ class PathBounds:
             begun = [] if first is None else (yield from self._begun(first, further, value))
             least = min(least, value if begun else bound)
             searches += begun
-            value = min([value, *(search.found for _, search in begun)])
         return (yield from self._halved(searches, least, value))
 
     def _opened(self, known: Mapping[int, float], value: float) -> Generator[TimedStages, None, list[Opened]]:
@@ -224,8 +305,8 @@ class PathBounds:
             family = self._family(devices, value)
             further = iter(()) if family is None else family.searches(bound, value)
             first = next(further, None)
-            if first is not None:
-                yield from _dealt(first, first.begin(value))
+            if family is not None and first is not None:
+                yield from family.stages(first, first.begin(value))
             found.append((bound, None if family is None or first is None else (family, first), further))
         return found
 
@@ -239,20 +320,26 @@ class PathBounds:
             family, search = min(searches, key=lambda each: each[1].bound)
             if self.settings.expired or search.bound >= least:
                 break
-            if not search.decided:
-                parts = family.divided(search, value)
-                searches = [each for each in searches if each[1] is not search]
-                searches += [(family, part) for part in parts]
-                for part in parts:
-                    yield from _dealt(part, part.begin(value))
+            parts = self._parts(family, search, value)
+            if parts is not None:
+                searches = [*(each for each in searches if each[1] is not search), *parts]
+                for own, part in parts:
+                    yield from own.stages(part, part.begin(value, refuting=search.decided))
                 continue
             far = sum(each.walked for _, each in searches) > EFFORT.walked
             if search.closed and (far or not search.go_on(value)):
                 break
             search.high = min(search.high, value)
-            yield from _dealt(search, search.halve())
-            value = min(value, search.found)
+            yield from family.stages(search, search.halve())
+            value = value if family.finer else min(value, search.found)
         return min([least, *(search.bound for _, search in searches)])
+
+    def _parts(self, family: PathFamily, search: PathBound, value: float) -> list[Search] | None:
+        """Return the searches in place of one whose devices are undecided, or that has ended; None else."""
+        if not search.decided:
+            return [(family, part) for part in family.divided(search, value)]
+        finer = family.refined(search, value) if search.closed else None
+        return None if finer is None else [finer]
 
     def _begun(
         self, first: Search, further: Iterator[PathBound], value: float
@@ -261,36 +348,46 @@ class PathBounds:
 
         The first of them, in which all stages wait, goes on as far as short walks do.
         """
-        yield from self._ahead(first[1])
-        value = min(value, first[1].found)
+        family, ahead = first
+        yield from self._ahead(family, ahead)
+        limit = min(value, ahead.found) * (1 - EFFORT.below)
         searches = [first]
         for search in further:
             if self.settings.expired:
                 return []
-            yield from _dealt(search, search.begin(value * (1 - EFFORT.below), refuting=True))
-            searches.append((first[0], search))
+            yield from family.stages(search, search.begin(limit, refuting=True))
+            searches.append((family, search))
         left = sum(search.bound < value for _, search in searches)
         for _, search in searches:
             search.share_steps(left)
         return searches
 
-    def _ahead(self, search: PathBound) -> Iterator[TimedStages]:
+    def _ahead(self, family: PathFamily, search: PathBound) -> Iterator[TimedStages]:
         """Narrow a search before all others as far as short walks do; yield pipelines on the way."""
         far = EFFORT.below * search.high
         while search.decided and search.high - search.bound > far and search.walked < EFFORT.ahead:
             if self.settings.expired:
                 break
-            yield from _dealt(search, search.halve())
+            yield from family.stages(search, search.halve())
 
     def _family(self, devices: int, value: float) -> PathFamily | None:
-        """Return the searches for a number of devices; None if nothing is known of them."""
+        """Return the searches for a number of devices, first those between the largest classes of cuts.
+
+        None if nothing is known of the devices.
+        """
         schedule, chunks = schedule_of(self.problem)
         batch, spine = self.problem.pipeline.microbatches or 1, self.spine
         many = 3 * batch * devices * chunks > EFFORT.passes
         if many or not self.cuts.complete or spine is None or not spine.trains or not spine.returns:
             return None
         model = VirtualModel(self.costs, schedule, devices, chunks)
-        return PathFamily(model, batch, spine.on, self.input_share, self.settings, value)
+        listed = ListedStages(model, batch, spine.on, self.input_share, value)
+        found = PathFamily(listed, self.settings)
+        for share in sorted(EFFORT.light):
+            classes = CutClasses(self.cuts, heavy_supernodes(self.problem, spine.on, share))
+            if len(classes) <= EFFORT.fewer * len(found.cuts):
+                found = PathFamily(listed, self.settings, classes, found)
+        return found
 
 
 def _most_cuts(problem: PipelineProblem, settings: Settings) -> int:
@@ -311,14 +408,6 @@ def _bytes_of(cuts: int) -> int:
 def _stages(problem: PipelineProblem) -> int:
     """Return how many stages there are on all devices."""
     return schedule_of(problem)[1] * int(problem.count.sum())
-
-
-def _dealt(search: PathBound, found: Iterator[TimedChain]) -> Iterator[TimedStages]:
-    """Yield the pipelines of a search with the kinds of their devices, once these are decided."""
-    kinds = np.array([each[0] for each in search.dealing])
-    for length, borders in found:
-        if search.decided:
-            yield length, DealtStages(borders, kinds)
 
 
 def _choices(waiting: Bools, idle: Bools, stages: int) -> list[frozenset[int]]:
