@@ -138,23 +138,27 @@ class PathFamily:
             graph = self.listed.graph.without(self.listed.ranks, apart)
             yield self._search(graph, apart, dealing, min(bound, value), value)
 
-    def divided(self, search: PathBound, value: float) -> list[PathBound]:
-        """Return a search for each kind of the first device of a search that may be of several."""
-        dealing, found = search.dealing, list[PathBound]()
+    def parts(self, search: PathBound, value: float) -> list[Search]:
+        """Return the searches in place of one that has ended, or whose devices may be of several kinds.
+
+        These are one for each kind of the first of these devices, else one between smaller classes of cuts.
+        """
+        if not search.decided:
+            return [(self, part) for part in self._by_kind(search, value)]
+        if self.finer is None:
+            return []
+        found = self.finer._search(search.graph, search.apart, search.dealing, search.bound, value)
+        found.go_on_from(search)
+        return [(self.finer, found)]
+
+    def _by_kind(self, search: PathBound, value: float) -> Iterator[PathBound]:
+        """Yield a search for each kind of the first device of a search that may be of several."""
+        dealing = search.dealing
         first = next(rank for rank, kinds in enumerate(dealing) if len(kinds) > 1)
         for place in dealing[first]:
             part = self._left((*dealing[:first], (place,), *dealing[first + 1 :]))
             if all(part):
-                found.append(self._search(search.graph, search.apart, part, search.bound, value))
-        return found
-
-    def refined(self, search: PathBound, value: float) -> Search | None:
-        """Return a search between smaller classes in place of one that has ended; None if there are none."""
-        if self.finer is None:
-            return None
-        found = self.finer._search(search.graph, search.apart, search.dealing, search.bound, value)
-        found.go_on_from(search)
-        return self.finer, found
+                yield self._search(search.graph, search.apart, part, search.bound, value)
 
     def stages(self, search: PathBound, found: Iterator[TimedChain]) -> Iterator[TimedStages]:
         """Yield the pipelines of a search with the kinds of their devices, once these are decided."""
@@ -320,26 +324,20 @@ class PathBounds:
             family, search = min(searches, key=lambda each: each[1].bound)
             if self.settings.expired or search.bound >= least:
                 break
-            parts = self._parts(family, search, value)
-            if parts is not None:
+            far = sum(each.walked for _, each in searches) > EFFORT.walked
+            ended = search.closed and (family.finer is not None or far or not search.go_on(value))
+            if ended or not search.decided:
+                parts = family.parts(search, value)
+                if not parts:
+                    break
                 searches = [*(each for each in searches if each[1] is not search), *parts]
                 for own, part in parts:
                     yield from own.stages(part, part.begin(value, refuting=search.decided))
                 continue
-            far = sum(each.walked for _, each in searches) > EFFORT.walked
-            if search.closed and (far or not search.go_on(value)):
-                break
             search.high = min(search.high, value)
             yield from family.stages(search, search.halve())
             value = value if family.finer else min(value, search.found)
         return min([least, *(search.bound for _, search in searches)])
-
-    def _parts(self, family: PathFamily, search: PathBound, value: float) -> list[Search] | None:
-        """Return the searches in place of one whose devices are undecided, or that has ended; None else."""
-        if not search.decided:
-            return [(family, part) for part in family.divided(search, value)]
-        finer = family.refined(search, value) if search.closed else None
-        return None if finer is None else [finer]
 
     def _begun(
         self, first: Search, further: Iterator[PathBound], value: float

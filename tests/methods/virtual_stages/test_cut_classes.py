@@ -90,13 +90,13 @@ def test_no_bound_of_classes_is_above_the_best_pipeline(
 ) -> None:
     """Against all chains, simulated, where most supernodes are light ones."""
     monkeypatch.setattr(path_bounds, "EFFORT", replace(bound.EFFORT, light=LIGHT, fewer=1.0))
-    refined, number = PathFamily.refined, list[int]()
+    parts, number = PathFamily.parts, list[int]()
 
-    def noted(self: PathFamily, search: bound.PathBound, value: float) -> path_bounds.Search | None:
-        found = refined(self, search, value)
-        number.extend([len(self.cuts)] * (found is not None))
+    def noted(self: PathFamily, search: bound.PathBound, value: float) -> list[path_bounds.Search]:
+        found = parts(self, search, value)
+        number.extend(len(self.cuts) for family, _ in found if family is not self)
         return found
 
-    monkeypatch.setattr(PathFamily, "refined", noted)
+    monkeypatch.setattr(PathFamily, "parts", noted)
     assert sum(judged(seed, name) for seed in range(first, first + count)) >= count / 4
     assert number
