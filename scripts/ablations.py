@@ -35,6 +35,7 @@ from partitioner.methods.ip.descent import Descent
 from partitioner.methods.pipeline_bound.fill_drain import EFFORT as FILL_DRAIN
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.portfolio import Slot, slots_of
+from partitioner.methods.virtual_stages.bound import EFFORT as PATH_BOUNDS
 from partitioner.methods.virtual_stages.bound_walk import EFFORT as WALK
 from partitioner.problem.arrays import Bools, Ints
 from tests.random_workloads import random_workload
@@ -135,6 +136,7 @@ STAGES = (
 )
 PATHS = (
     Part("bound by paths", {"virtual_stages.path_bounds:PathBounds.narrow": _empty}),
+    Part("classes of cuts", {"virtual_stages.path_bounds:EFFORT": replace(PATH_BOUNDS, light=())}),
     Part("bound by a walk over chains", {"virtual_stages.bound:WALK": replace(WALK, first=0, steps=0)}),
     Part("moves of borders", {"virtual_stages.borders:BorderDescent.local_optima": _empty}),
     Part("annealing", {"virtual_stages.annealing:StageAnnealing.rounds": _empty}),

@@ -152,8 +152,9 @@ class PathBoundEffort:
     halved
         The most distances of a bound and the makespan.
     light, fewer, roughly
-        The parts of the work that light supernodes take at most, how few their classes are of all cuts where
-        they are searched first, and the distance at which such a search ends.
+        The parts of the work that light supernodes take at most, by how much classes are fewer than smaller
+        ones or single cuts, and the distance at which a search between classes ends. BERT-6
+        (``interleaved_1f1b``, 60 s): 10.6 %; 13.8 with 0.04 and 0.01, 26.6 with 0.01 alone, 37.5 without.
     """
 
     narrow: float = 5e-4

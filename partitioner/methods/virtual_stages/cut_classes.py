@@ -138,6 +138,6 @@ class CutClasses:
             order = np.lexsort((last, waits[first, last], first))
             first, last = first[order], last[order]
             bounds = np.searchsorted(first, np.arange(count + 1))
-            times = least[:, first * count + last]
+            times = np.take(least, first * count + last, axis=1)
             parts.append(ArcLists(bounds[None, :-1], bounds[None, 1:], last.astype(np.int32), times, times))
         return ArcLists.joined(parts)

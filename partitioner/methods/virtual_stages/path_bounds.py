@@ -5,6 +5,8 @@ others. Where devices are of unlike kinds it first takes the least times of all 
 least one, it is divided by the kind of the first device that may be of several.
 
 The stages between all cuts are listed once for devices of some kinds; each choice has a part of the list.
+Where light supernodes make cuts many, a search begins with the stages between classes of cuts; once it has
+ended, and its bound is the least one, it goes on between smaller classes, and at last between single cuts.
 
 Without it the bound is lower on 4 of 20 training workloads, by up to 12 % (scripts/ablations.py). With at
 most 600 cuts it is 30 % below the makespan of Switch-MoE, which has 1,578; with all 0.05 % (60 s).
@@ -369,9 +371,9 @@ class PathBounds:
             yield from family.stages(search, search.halve())
 
     def _family(self, devices: int, value: float) -> PathFamily | None:
-        """Return the searches for a number of devices, first those between the largest classes of cuts.
+        """Return the searches for a number of devices, between the largest classes of cuts to begin with.
 
-        None if nothing is known of the devices.
+        It is None if nothing is known of the devices.
         """
         schedule, chunks = schedule_of(self.problem)
         batch, spine = self.problem.pipeline.microbatches or 1, self.spine
