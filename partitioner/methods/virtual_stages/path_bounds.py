@@ -383,7 +383,8 @@ class PathBounds:
         model = VirtualModel(self.costs, schedule, devices, chunks)
         listed = ListedStages(model, batch, spine.on, self.input_share, value)
         found = PathFamily(listed, self.settings)
-        for share in sorted(EFFORT.light):
+        alike = len(self.costs) == 1  # devices of unlike kinds would have classes for each dealing: no gain
+        for share in sorted(EFFORT.light) if alike else ():
             classes = CutClasses(self.cuts, heavy_supernodes(self.problem, spine.on, share))
             if len(classes) <= EFFORT.fewer * len(found.cuts):
                 found = PathFamily(listed, self.settings, classes, found)
