@@ -107,10 +107,22 @@ def _heavy(problem: ChainProblem, lightest: float) -> Bools:
     present = problem.count > 0
     time = np.where(present[:, None], problem.work(), np.inf).min(axis=0)
     weight = time + problem.transfer_factor[present].max() * _moved(problem)
+    weight[np.flatnonzero(weight == weight.max())[-1]] = np.inf
+    return all_but_lightest(weight, lightest)
+
+
+def all_but_lightest(weight: Floats, most: float) -> Bools:
+    """Return which are left without the lightest, which weigh at most `most` together; both shape (n,).
+
+    Examples
+    --------
+    >>> all_but_lightest(np.array([5.0, 1.0, np.inf, 2.0]), 3.0).tolist()
+    [True, False, True, False]
+    """
     order = np.argsort(weight, kind="stable")
-    kept = np.ones(problem.n, dtype=bool)
-    kept[order[:-1][np.cumsum(weight[order[:-1]]) <= lightest]] = False
-    return kept
+    left = np.ones(len(weight), dtype=bool)
+    left[order[np.cumsum(weight[order]) <= most]] = False
+    return left
 
 
 def _moved(problem: ChainProblem) -> Floats:

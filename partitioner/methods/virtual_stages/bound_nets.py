@@ -60,9 +60,8 @@ class JointNets(NamedTuple):
 
 def joint_of(model: VirtualModel) -> Bools:
     """Return the nets that are not in the times of the stages of each device, shape (devices, nets)."""
-    last = model.schedule.vee & (np.arange(model.devices) == model.devices - 1)
     counted = model.problem.communication == SEQUENTIAL and model.devices <= MOST_DEVICES
-    return np.asarray((model.shared | last[:, None]) & counted)
+    return np.asarray((model.shared | model.last_of_vee[:, None]) & counted)
 
 
 def joint_nets(model: VirtualModel, cuts: StageCuts, nets: Nets, joint: Bools, dealing: Dealing) -> JointNets:

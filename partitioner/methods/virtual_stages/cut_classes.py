@@ -7,7 +7,7 @@ what stage s takes between cuts a and c,
 
 is no more than what any stage between these classes takes, so that each chain of stages is a chain of classes
 which takes no longer. What light supernodes take is lost at most, and they are chosen to take little: without
-the lightest, which take 2 % together, BERT-6 has 922 classes of 3,776 cuts.
+the lightest, which take 2 % together, BERT-6 has 482 classes of 3,776 cuts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from partitioner.methods.dp.reduced import all_but_lightest
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists
 from partitioner.methods.virtual_stages.cut_costs import StageCuts
 from partitioner.problem.arrays import Bools, Ints, rows_of
@@ -37,12 +38,9 @@ def heavy_supernodes(problem: Problem, kept: Bools, share: float) -> Bools:
     >>> heavy_supernodes(problem, np.array([False] * 3), 0.02).tolist()
     [True, False, True]
     """
-    work = np.where(np.isfinite(problem.work()), problem.work(), 0.0)[problem.count > 0].max(axis=0)
-    order = np.argsort(np.where(kept, np.inf, work), kind="stable")
-    light = np.cumsum(np.where(kept, np.inf, work)[order]) <= share * work.sum()
-    heavy = np.ones(problem.n, dtype=bool)
-    heavy[order[light]] = False
-    return heavy
+    work = problem.work()[problem.count > 0]
+    most = np.where(np.isfinite(work), work, 0.0).max(axis=0)
+    return all_but_lightest(np.where(kept, np.inf, most), share * most.sum())
 
 
 @dataclass(frozen=True, eq=False)

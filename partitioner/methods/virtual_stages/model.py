@@ -159,10 +159,14 @@ class VirtualModel:
         return np.where(self.cuts.nested | np.eye(len(self.cuts), dtype=bool), between, np.inf)
 
     @property
-    def gaps(self) -> list[int]:
-        """For each device the least number of stages between two of its own."""
-        least = 2 if self.schedule.vee else self.devices - 1
-        return [0 if self.schedule.vee and d == self.devices - 1 else least for d in range(self.devices)]
+    def gap(self) -> int:
+        """The least number of stages between two of a device; but for the last one of a V, where it is 0."""
+        return 2 if self.schedule.vee else self.devices - 1
+
+    @cached_property
+    def last_of_vee(self) -> Bools:
+        """Shape (devices,): whether a device is the last one of a V, whose two stages follow each other."""
+        return np.asarray(self.schedule.vee & (np.arange(self.devices) == self.devices - 1))
 
     @cached_property
     def shared(self) -> Bools:
@@ -172,7 +176,7 @@ class VirtualModel:
         """
         if self.bare:
             return np.ones(len(self.problem.nets.cost), dtype=bool)
-        return self.costs[0].shared_over(max(self.gaps))
+        return self.costs[0].shared_over(self.gap)
 
     @cached_property
     def adds_up(self) -> bool:

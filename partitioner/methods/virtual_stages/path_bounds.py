@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, St
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.problem import Nets
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
@@ -127,7 +128,8 @@ class PathFamily:
         self.cuts, self.joint, self.heavy_nets = self.model.cuts, joint_of(self.model), nets
         if classes is not None:
             self.cuts, self.heavy_nets = classes.cuts, classes.nets(nets)
-            self.joint &= np.stack([classes.clear(nets, gap) for gap in self.model.gaps])
+            near, far = classes.clear(nets, 0), classes.clear(nets, self.model.gap)
+            self.joint &= np.where(self.model.last_of_vee[:, None], near, far)
         self.waits = self.listed.waits_between(self.cuts)
         # the searches of a dealing share the nets and the stages
         self.nets = cache(partial(joint_nets, self.model, self.cuts, self.heavy_nets, self.joint))
@@ -220,12 +222,19 @@ class PathFamily:
         """Return no more than the times of the passes of a chain between classes, shape (stages, 3)."""
         lists, stage, ranks = self._lists(dealing, apart), self.cuts.stages(borders), self.model.ranks
         found = lists.times[:, lists.places(borders[None])[0]].T.astype(np.float64)
-        if is_decided(dealing):
-            for joint in np.unique(self.joint, axis=0):
-                nets = self.heavy_nets._replace(cost=np.where(joint, self.heavy_nets.cost, 0.0))
-                paid = (self.joint[ranks] == joint).all(axis=1)
-                found[paid, :2] += self.listed.times.transfers(dealing, stage, nets)[paid]
+        for own, nets in self.paid if is_decided(dealing) else ():
+            on = own[ranks]
+            found[on, :2] += self.listed.times.transfers(dealing, stage, nets)[on]
         return found
+
+    @cached_property
+    def paid(self) -> list[tuple[Bools, Nets]]:
+        """Some devices, shape (devices,), and the nets that are not in the times of their stages."""
+        rows, of = np.unique(self.joint, axis=0, return_inverse=True)
+        nets = self.heavy_nets
+        return [
+            (of.ravel() == i, nets._replace(cost=np.where(row, nets.cost, 0.0))) for i, row in enumerate(rows)
+        ]
 
 
 TimedStages = tuple[float, DealtStages]  # with the length of the longest path
@@ -299,6 +308,7 @@ class PathBounds:
             begun = [] if first is None else (yield from self._begun(first, further, value))
             least = min(least, value if begun else bound)
             searches += begun
+            value = min([value, *(search.found for own, search in begun if own.finer is None)])
         return (yield from self._halved(searches, least, value))
 
     def _opened(self, known: Mapping[int, float], value: float) -> Generator[TimedStages, None, list[Opened]]:
@@ -350,12 +360,11 @@ class PathBounds:
         """
         family, ahead = first
         yield from self._ahead(family, ahead)
-        limit = min(value, ahead.found) * (1 - EFFORT.below)
-        searches = [first]
+        value, searches = min(value, ahead.found), [first]
         for search in further:
             if self.settings.expired:
                 return []
-            yield from family.stages(search, search.begin(limit, refuting=True))
+            yield from family.stages(search, search.begin(value * (1 - EFFORT.below), refuting=True))
             searches.append((family, search))
         left = sum(search.bound < value for _, search in searches)
         for _, search in searches:
@@ -383,11 +392,24 @@ class PathBounds:
         model = VirtualModel(self.costs, schedule, devices, chunks)
         listed = ListedStages(model, batch, spine.on, self.input_share, value)
         found = PathFamily(listed, self.settings)
-        alike = len(self.costs) == 1  # devices of unlike kinds would have classes for each dealing: no gain
-        for share in sorted(EFFORT.light) if alike else ():
-            classes = CutClasses(self.cuts, heavy_supernodes(self.problem, spine.on, share))
-            if len(classes) <= EFFORT.fewer * len(found.cuts):
-                found = PathFamily(listed, self.settings, classes, found)
+        for classes in self.classes:
+            found = PathFamily(listed, self.settings, classes, found)
+        return found
+
+    @cached_property
+    def classes(self) -> list[CutClasses]:
+        """The classes of cuts, the smallest ones first; none for unlike kinds, with some for each dealing.
+
+        GNMT on two fast and two slow devices (20 s): 3.9 % with classes, 1.7 % without.
+        """
+        if self.spine is None or len(self.costs) > 1:
+            return []
+        found, count = list[CutClasses](), len(self.cuts)
+        for share in sorted(EFFORT.light):
+            classes = CutClasses(self.cuts, heavy_supernodes(self.problem, self.spine.on, share))
+            if len(classes) <= EFFORT.fewer * count:
+                found.append(classes)
+                count = len(classes)
         return found
 
 
