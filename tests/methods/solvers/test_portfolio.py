@@ -28,6 +28,7 @@ from partitioner.methods.ip.splits import SplitSearch, Task
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.solvers.backends.backend import Answer, Capability, Job, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
+from partitioner.methods.solvers.portfolio import SolverPortfolio
 from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
 from tests.methods.ip.backends import EACH_BACKEND
 from tests.methods.ip.cases import hard_graph, misbehaving, problem_of
@@ -124,8 +125,16 @@ def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.Mon
 
 
 def test_a_solver_that_raises_leaves_the_others_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit is reached two seconds after the failure, however long the processes take to start."""
     backends = (misbehaving("raises"), BACKENDS["highs"])
-    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(8.0))
+    clock, drop = Clock(120.0), SolverPortfolio._drop
+
+    def drop_and_end_soon(portfolio: SolverPortfolio, *failed: Any) -> None:
+        drop(portfolio, *failed)
+        object.__setattr__(clock, "limit", time.perf_counter() - clock.started + 2.0)
+
+    monkeypatch.setattr(SolverPortfolio, "_drop", drop_and_end_soon)
+    outcome = run_with(monkeypatch, *backends, workers=2, clock=clock)
     assert "backend raises failed: RuntimeError: no such pivot" in outcome.notes
     assert outcome.backend == "raises+highs"
     assert outcome.stop_reason == "time_limit"
