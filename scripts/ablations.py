@@ -32,7 +32,7 @@ import partitioner as pt
 from partitioner.methods.dp.many_kinds_prices import EFFORT as PRICES
 from partitioner.methods.ip.descent import EFFORT as DESCENT
 from partitioner.methods.ip.descent import Descent
-from partitioner.methods.pipeline_bound.fill_drain import EFFORT as FILL_DRAIN
+from partitioner.methods.pipeline_bound.paths import EFFORT as FILL_DRAIN
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.portfolio import Slot, slots_of
 from partitioner.methods.virtual_stages.bound import EFFORT as PATH_BOUNDS
@@ -86,6 +86,11 @@ def _empty(*_: Any, **__: Any) -> Iterator[Any]:
 
 def _argument(place: int) -> Call:
     return lambda *given, **__: given[place]
+
+
+def _fill_drain(**fields: Any) -> dict[str, Any]:
+    effort = replace(FILL_DRAIN, **fields)
+    return {"pipeline_bound.fill_drain:EFFORT": effort, "pipeline_bound.paths:EFFORT": effort}
 
 
 def _waiting(descent: Descent) -> None:
@@ -142,11 +147,10 @@ PATHS = (
     Part("annealing", {"virtual_stages.annealing:StageAnnealing.rounds": _empty}),
 )
 PIPELINES = (
-    Part("fill and drain", {"pipeline_bound.fill_drain:fill_drain": _nothing}),
-    Part(
-        "several pipelines of a state", {"pipeline_bound.fill_drain:EFFORT": replace(FILL_DRAIN, slots=(1,))}
-    ),
-    Part("passes in detail", {"pipeline_bound.fill_drain:EFFORT": replace(FILL_DRAIN, most_detail=0)}),
+    Part("fill and drain", {"pipeline_bound.fill_drain:FillDrainModel.searches": _empty}),
+    Part("several pipelines of a state", _fill_drain(slots=(1,))),
+    Part("passes in detail", _fill_drain(most_detail=0)),
+    Part("pipelines of heavy supernodes", _fill_drain(light=())),
     Part("stages in series", {"pipeline_bound.series:series_bound": _value(0.0)}),
     Part("neighbours", {"virtual_stages.borders:boundary_moves": _empty}),
 )

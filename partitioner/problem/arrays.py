@@ -32,16 +32,18 @@ class Rows(NamedTuple):
         """Return the row that each item is in, in the shape of `items`."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
-    def reversed(self) -> Rows:
-        """Return the rows from the last to the first.
+    def taken(self, order: Ints) -> Rows:
+        """Return some of the rows: number i is row ``order[i]``.
 
         Examples
         --------
-        >>> Rows(np.array([0, 2, 3]), np.array([7, 8, 9])).reversed().lists()
+        >>> Rows(np.array([0, 2, 3]), np.array([7, 8, 9])).taken(np.array([1, 0])).lists()
         [[9], [7, 8]]
         """
-        count = len(self.start) - 1
-        return rows_of(count - 1 - self.owners(), self.items, count)
+        number = np.full(len(self.start) - 1, -1)
+        number[order] = np.arange(len(order))
+        owner = number[self.owners()]
+        return rows_of(owner[owner >= 0], self.items[owner >= 0], len(order))
 
     def turned(self) -> Rows:
         """Return rows of row numbers, in which row i is row `count` - 1 - i; all rows ascend.

@@ -163,17 +163,24 @@ class Pipeline:
 
     def turned(self) -> Pipeline:
         """Return the same data if supernode v becomes n - 1 - v."""
+        return self.taken(np.arange(len(self.nodes))[::-1])
+
+    def taken(self, order: Ints) -> Pipeline:
+        """Return the same data for some supernodes: number i for ``order[i]``."""
+        number = np.full(len(self.nodes), -1)
+        number[order] = np.arange(len(order))
+        ends = number[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)]
         return replace(
             self,
-            weights=self.weights[::-1].copy(),
-            divided=self.divided[::-1].copy(),
-            parameters=self.parameters[::-1].copy(),
-            activations=self.activations[::-1].copy(),
-            workspace=self.workspace[::-1].copy(),
-            nodes=self.nodes[::-1].copy(),
-            layers=self.layers.reversed(),
-            pinned=self.pinned.reversed(),
-            adjacent=self.adjacent.turned(),
+            weights=self.weights[order],
+            divided=self.divided[order] if len(self.divided) else self.divided,
+            parameters=self.parameters[order],
+            activations=self.activations[order],
+            workspace=self.workspace[order],
+            nodes=self.nodes[order],
+            layers=self.layers.taken(order),
+            pinned=self.pinned.taken(order),
+            adjacent=_adjacent(ends[(ends >= 0).all(axis=1)], len(order)),
         )
 
     def sharing(self, count: Ints) -> Ints:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from partitioner.problem.arrays import Bools, Floats, Ints, Rows
+from partitioner.problem.arrays import Bools, Floats, Ints, Rows, rows_of
 from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Pipeline, PipelineLimits
 
@@ -45,11 +45,25 @@ class Nets(NamedTuple):
         ascending = np.lexsort((pin, owner))
         return Nets(
             pins=Rows(self.pins.start, pin[ascending]),
-            of_node=self.of_node.reversed(),
+            of_node=self.of_node.taken(np.arange(n)[::-1]),
             cost=self.cost,
             source=n - 1 - self.source,
             made=self.made,
             read=self.read[ascending],
+        )
+
+    def joined(self, pairs: Ints, n: int) -> Nets:
+        """Return the nets of `n` supernodes and one without cost for each pair of these, shape (m, 2)."""
+        count, nothing = len(self.cost) + len(pairs), np.zeros(pairs.size, dtype=np.int64)
+        owner = np.concatenate((self.pins.owners(), np.repeat(np.arange(len(self.cost), count), 2)))
+        pins = np.concatenate((self.pins.items, pairs.ravel()))
+        return Nets(
+            pins=rows_of(owner, pins, count),
+            of_node=rows_of(pins, owner, n),
+            cost=np.concatenate((self.cost, np.zeros(len(pairs)))),
+            source=np.concatenate((self.source, pairs[:, 0])),
+            made=np.concatenate((self.made, nothing[::2])),
+            read=np.concatenate((self.read, nothing)),
         )
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.dp.forms import merged, split_blocks
+from partitioner.methods.dp.forms import AnyChain, merged, split_blocks
 from partitioner.methods.loads import part_numbers
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Bools, Floats, Ints, rows_of
@@ -33,7 +33,7 @@ from partitioner.problem.measure import Measure
 from partitioner.problem.orders import depth_first
 from partitioner.problem.precedence import ancestors, merge_cycles, relabelled
 from partitioner.problem.problem import Nets
-from partitioner.problem.variants import ChainProblem
+from partitioner.problem.variants import ChainProblem, PipelineProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,21 @@ class Reduced:
         return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
 
 
+    def between(self) -> Ints:
+        """Return the supernodes that are left out and come between two kept ones, with these; shape (m, 3).
+
+        The one before and the one behind are numbered as in the smaller problem, in which nothing is joined.
+        They are those next to it. Stages that hold both hold the supernode, too.
+        """
+        before, number = ancestors(self.whole.predecessors.lists()), np.cumsum(self.kept) - 1
+        np.fill_diagonal(before, False)
+        out = np.flatnonzero(~self.kept)
+        early, late = before[out] & self.kept, before.T[out] & self.kept
+        last = self.whole.n - 1 - early[:, ::-1].argmax(axis=1)
+        found = np.stack((out, number[last], number[late.argmax(axis=1)]), axis=1)
+        return np.asarray(found[early.any(axis=1) & late.any(axis=1)])
+
+
 def can_be_reduced(problem: ChainProblem) -> bool:
     """Whether the bound of a smaller problem holds, as it does for plain loads where memory is no limit."""
     plain = problem.pipeline is None and problem.measure is Measure.LARGEST_LOAD and problem.lossless
@@ -92,7 +107,7 @@ def reduced(problem: ChainProblem, lightest: float) -> Reduced:
         What the supernodes that are left out take together at most, their nets included.
     """
     kept = _heavy(problem, lightest)
-    rest = problem if kept.all() else _without(problem, ~kept)
+    rest = problem if kept.all() else without(problem, ~kept)
     block = np.arange(rest.n)
     smaller, size = rest, rest.n + 1
     while smaller.n < size:
@@ -102,13 +117,27 @@ def reduced(problem: ChainProblem, lightest: float) -> Reduced:
     return Reduced(smaller, problem, kept, block)
 
 
+def heavier(problem: ChainProblem, share: float, kept: Bools) -> Bools:
+    """Return all supernodes but the lightest, which take at most a share of the work; shape (n,).
+
+    `kept`, shape (n,), are never among the lightest.
+    """
+    weight = _weights(problem)
+    return all_but_lightest(np.where(kept, np.inf, weight), share * weight.sum())
+
+
 def _heavy(problem: ChainProblem, lightest: float) -> Bools:
     """Return which supernodes are kept, shape (n,), where the lightest are left out, but not all."""
-    present = problem.count > 0
-    time = np.where(present[:, None], problem.work(), np.inf).min(axis=0)
-    weight = time + problem.transfer_factor[present].max() * _moved(problem)
+    weight = _weights(problem)
     weight[np.flatnonzero(weight == weight.max())[-1]] = np.inf
     return all_but_lightest(weight, lightest)
+
+
+def _weights(problem: ChainProblem) -> Floats:
+    """Return the least time of each supernode with its nets, shape (n,)."""
+    present = problem.count > 0
+    time = np.where(present[:, None], problem.work(), np.inf).min(axis=0)
+    return np.asarray(time + problem.transfer_factor[present].max() * _moved(problem))
 
 
 def all_but_lightest(weight: Floats, most: float) -> Bools:
@@ -131,26 +160,29 @@ def _moved(problem: ChainProblem) -> Floats:
     return np.bincount(nets.pins.items, nets.cost[nets.pins.owners()], problem.n).astype(np.float64)
 
 
-def _without(problem: ChainProblem, out: Bools) -> ChainProblem:
+def without(problem: AnyChain, out: Bools) -> AnyChain:
     """Return the problem without some supernodes; what came after another still does."""
     kept = np.flatnonzero(~out)
     number = np.cumsum(~out) - 1
     pairs = np.array([*_direct(problem, out)], dtype=np.int64).reshape(-1, 2)
     pairs = number[pairs]
-    return replace(
+    rest = replace(
         problem,
         time=np.ascontiguousarray(problem.time[:, :, kept]),
         size=problem.size[kept],
         allowed=problem.allowed[:, kept],
         successors=rows_of(pairs[:, 0], pairs[:, 1], len(kept)),
         predecessors=rows_of(pairs[:, 1], pairs[:, 0], len(kept)),
-        nets=_nets_without(problem.nets, out),
+        nets=_nets_without(problem, out),
         member=np.arange(len(kept)),
         relaxed_size=problem.relaxed_size[kept],
         relaxed_allowed=problem.relaxed_allowed[:, kept],
         coarser=None,
         output=np.zeros(0),
     )
+    if isinstance(rest, PipelineProblem):
+        return replace(rest, pipeline=rest.pipeline.taken(kept), relaxed_pipeline=None)
+    return rest
 
 
 def _direct(problem: ChainProblem, out: Bools) -> Iterator[tuple[int, int]]:
@@ -165,12 +197,20 @@ def _direct(problem: ChainProblem, out: Bools) -> Iterator[tuple[int, int]]:
             left &= ~reached[after]
 
 
-def _nets_without(nets: Nets, out: Bools) -> Nets:
-    """Return the nets without some pins, and those with two at least; a lost producer is the first pin."""
-    number = np.cumsum(~out) - 1
+def _nets_without(problem: ChainProblem, out: Bools) -> Nets:
+    """Return the nets without some pins, and those with two at least.
+
+    A lost producer is the first pin, which sends where it had received. A net whose passes that would change
+    is left out.
+    """
+    nets, number = problem.nets, np.cumsum(~out) - 1
     stays = ~out[nets.pins.items]
+    known = np.repeat(~out[nets.source], np.diff(nets.pins.start))
+    if problem.communication == "sequential":
+        known |= nets.read == nets.made[nets.pins.owners()]
+    unknown = np.bincount(nets.pins.owners()[stays & ~known], minlength=len(nets.cost)) > 0
     owner = nets.pins.owners()[stays]
-    cut = np.bincount(owner, minlength=len(nets.cost)) > 1
+    cut = (np.bincount(owner, minlength=len(nets.cost)) > 1) & ~unknown
     inside = cut[owner]
     owner, pin = (np.cumsum(cut) - 1)[owner[inside]], number[nets.pins.items[stays][inside]]
     pins = rows_of(owner, pin, int(cut.sum()))

@@ -316,10 +316,14 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
         costs.weights, v, tally.sums, depth,
     )  # fmt: skip
     most = tally.bounds[MOST] if spec.spine[ideal] > spec.spine[start] else spec.most
-    wanted = False
+    between, wanted = spec.between, False
     for k in range(len(load)):
         compute[above, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
         compute[above, k, 1] = compute[depth, k, 1] + spec.backward[k, v]
+        for i in range(between.start[v], between.start[v + 1]):
+            if tally.nets.before[between.net[i]] == 0:
+                compute[above, k, 0] += between.forward[k, i]
+                compute[above, k, 1] += between.backward[k, i]
         load[k], bound = growing_load(
             compute[above, k, 0] + compute[above, k, 1], moved[above, INTO] + moved[above, INTO + 1],
             moved[above, LEAVING] + moved[above, LEAVING + 1],

@@ -28,170 +28,33 @@ from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.linear import lattice_within
 from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
+from partitioner.methods.dp.reduced import Reduced, heavier, without
 from partitioner.methods.dp.stages import read_of_node
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, new_tally, sweep
 from partitioner.methods.pipeline_bound.paths import (
+    EFFORT,
+    LEAST,
     STREAM,
     WAYS,
+    Between,
+    DetailLevel,
     MakespanSpec,
     MakespanTable,
     PassSpine,
-    RowEvents,
     held_of,
-    no_rows,
-    row_events,
+    levels_of,
     spine_of,
 )
 from partitioner.methods.pipeline_bound.series import least_outside, less_in_series
-from partitioner.problem.arrays import Floats
+from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
-from partitioner.workload.in_flight import HOLD_A_BATCH
 
-
-@dataclass(frozen=True)
-class FillDrainEffort:
-    """How far the search for a bound on the makespan goes.
-
-    Parameters
-    ----------
-    most_ideals, most_numbers, most_steps
-        The most ideals of a lattice and numbers of a table for which there is a search, and the most steps
-        where time is not limited, or for the least times outside the ideals.
-    slice
-        Steps between two checks whether the run should end; changes no result.
-    most_detail
-        The most passes next to the first and the last ones at which paths may change to other rows.
-    slots
-        The numbers of pipelines that are remembered of a state, from level to level.
-    most_chains
-        The pipelines of a table that are simulated.
-    coarse, share
-        A level ends when the distance of bound and limit is at most this part of the value; the next ones, at
-        most this part of the distance that is left.
-    close
-        A difference between paths of at most this part of the limit is left out if tables have slots.
-    narrow
-        The search ends when the distance of bound and value is at most this part of the value.
-    limits, spread
-        The most limits spread between bound and value at the level with the fewest slots, and the most steps
-        for their tables: limits next to one another lead to different pipelines. With none the best makespan
-        of ResNet-50's operators, 8 microbatches, is 5 % longer.
-    """
-
-    most_ideals: int = 300_000
-    most_numbers: int = 40_000_000
-    most_steps: int = 40_000_000
-    slice: int = 500_000
-    most_detail: int = 8
-    slots: tuple[int, ...] = (4, 16, 64)
-    most_chains: int = 4
-    coarse: float = 2e-2
-    share: float = 0.25
-    close: float = 1e-4
-    narrow: float = 5e-4
-    limits: int = 15
-    spread: int = 5_000_000
-
-
-EFFORT = FillDrainEffort()
 ROUNDING = 1e-9
 GOLDEN = 0.6180339887498949  # whose multiples are spread evenly between whole numbers
-
-
-@dataclass(frozen=True, eq=False)
-class DetailLevel:
-    """The paths whose lengths are known, and for how many pipelines of a state.
-
-    Parameters
-    ----------
-    rows
-        The passes at which these paths change to other rows.
-    returns
-        Whether backward passes return.
-    slots
-        The number of pipelines.
-    """
-
-    rows: RowEvents
-    returns: bool
-    slots: int = 1
-
-    @property
-    def labels(self) -> int:
-        """How many paths there are."""
-        forward, backward = len(self.rows.forward), len(self.rows.backward)
-        return forward * backward if self.returns else forward + backward
-
-    @property
-    def whole(self) -> int:
-        """The number of the length of the path from the first to the last pass; 0 if it is not known."""
-        return len(self.rows.backward) if self.returns else min(1, self.labels)
-
-    def numbers(self, states: int) -> int:
-        """Return how many numbers a table has, for the number of states of all ideals."""
-        return states * self.slots * (self.labels + 3)
-
-    def table(self, ideals: int, states: int) -> MakespanTable:
-        """Return the table in which only the empty ideal has been reached."""
-        shape = states, ideals, self.slots
-        length = np.full((*shape, 1 + self.labels), np.inf)
-        length[0, 0, 0, 0], length[0, 0, 0, 1:] = 0.0, -np.inf
-        if not self.returns:
-            length[0, 0, 0, -1] = 0.0  # the last pass ends the schedule
-        return MakespanTable(length, np.empty((*shape, 4), np.int32))
-
-
-LEAST = DetailLevel(no_rows(), returns=False)  # no path through later stages but the time of a sample
-
-
-def levels_of(problem: PipelineProblem, spine: PassSpine, states: int, fewer: bool) -> Iterator[DetailLevel]:
-    """Yield the levels from the coarsest to the finest one whose table is not too large.
-
-    Parameters
-    ----------
-    problem, spine
-        The problem and its spine.
-    states
-        How many states all ideals have together.
-    fewer
-        Whether fewer devices may be behind a stage than its state says.
-    """
-    ahead, samples, before = _ahead(problem, spine), problem.pipeline.microbatches or 1, set()
-    if ahead is None:
-        yield LEAST
-        return
-    finest = min(_most_detail(problem, spine), max(ahead), samples - 1)
-    for wanted, slots in ((0, 1), *((finest, most) for most in EFFORT.slots)):
-        for detail in range(wanted, -1, -1):
-            level = DetailLevel(row_events(samples, ahead, detail, fewer), spine.returns, slots)
-            if level.numbers(states) <= EFFORT.most_numbers or wanted == 0:
-                if (detail, slots) not in before:
-                    yield level
-                before.add((detail, slots))
-                break
-
-
-def _most_detail(problem: PipelineProblem, spine: PassSpine) -> int:
-    """Return how many passes next to the first and last ones can lengthen paths, at most `most_detail`."""
-    if problem.pipeline.schedule in HOLD_A_BATCH:
-        return 0
-    return EFFORT.most_detail if spine.returns else 1
-
-
-def _ahead(problem: PipelineProblem, spine: PassSpine) -> list[int] | None:
-    """Return how many samples a stage is ahead, by the number of devices behind it; None if unknown."""
-    devices, samples = int(problem.count.sum()), problem.pipeline.microbatches or 1
-    if not spine.trains or problem.copies.max() > 1:
-        return None
-    if problem.pipeline.schedule in HOLD_A_BATCH:
-        return [samples] * (devices + 1)
-    if spine.returns:
-        return list(range(devices + 1))
-    return [1] * (devices + 1) if spine.together else None
 
 
 @dataclass(eq=False)
@@ -204,6 +67,8 @@ class FillDrain:
         The problem, turned and without what is no part of the bound: limits and levels.
     spine, lattice, tables
         Its spine and its lattice, and the arrays of pipelines over it.
+    between
+        What is left out and lies between supernodes.
     settings
         Say when the run must end.
     samples
@@ -214,6 +79,10 @@ class FillDrain:
         A lower bound on the makespan of every pipeline.
     value
         The least makespan that is known, which whoever simulates pipelines may lower.
+    fewer
+        What the problem leaves out of the whole one; None if that is nothing.
+    finer
+        The number of ideals of the next search, which leaves out less; 0 if there is none.
     met
         The least limit that the last level did not refute, at first infinity.
     """
@@ -222,17 +91,21 @@ class FillDrain:
     spine: PassSpine
     lattice: Lattice
     tables: PipelineTables
+    between: Between
     settings: Settings
     samples: int
     idle: bool
     bound: float
     value: float
+    fewer: Reduced | None = None
+    finer: int = 0
     steps: int = 0
     met: float = field(default=np.inf, init=False)
     most_steps: float = field(default_factory=lambda: EFFORT.most_steps, init=False)
     ended: bool = field(default=False, init=False)
     scarce: bool = field(default=False, init=False)
     known: set[object] = field(default_factory=set, init=False)
+    began: float = field(default=np.inf, init=False)
 
     @property
     def way(self) -> int:
@@ -250,6 +123,7 @@ class FillDrain:
         list of Part
             The stages of a pipeline, first to last, whose makespan may be below the value.
         """
+        self.began = self.settings.clock.left
         outside = None if self.closed(self.value) else self._outside(self.value)
         if outside is None:
             return
@@ -260,9 +134,16 @@ class FillDrain:
         for level in levels:
             self.scarce = level.slots == 1
             yield from self._bracketed(level, outside, 0.0 if level is levels[-1] else near)
-            if self.ended or self.closed(self.value) or not self.scarce:
+            if self.ended or self.closed(self.value) or not self.scarce or self._gives_way():
                 return
             near = EFFORT.share * (self.value - self.bound)
+
+    def _gives_way(self) -> bool:
+        """Whether the next search, which leaves out less, has time for what this one has done so far."""
+        clock = self.settings.clock
+        counted = self.settings.deterministic or clock.deadline is None
+        spent, left = (self.steps, EFFORT.most_steps) if counted else (self.began - clock.left, clock.left)
+        return bool(0 < spent * (self.finer / self.lattice.size) ** EFFORT.growth <= left)
 
     def _bracketed(self, level: DetailLevel, outside: Floats, near: float) -> Iterator[list[Part]]:
         """Narrow the distance between the bound and the least limit that a pipeline meets.
@@ -288,7 +169,8 @@ class FillDrain:
                 key = tuple((part.kind, part.replicas, part.nodes.tobytes()) for part in stages)
                 if key not in self.known:
                     self.known.add(key)
-                    yield turned_stages(stages, self.problem.n)
+                    stages = turned_stages(stages, self.problem.n)
+                    yield stages if self.fewer is None else self.fewer.stages_of(stages)
 
     def closed(self, high: float, near: float = 0.0) -> bool:
         """Whether a limit is as close to the bound as is asked."""
@@ -357,6 +239,7 @@ class FillDrain:
             most=most,
             forward=forward,
             backward=backward,
+            between=self.between,
             before=self.spine.before[::-1].copy(),
             after=self.spine.after[::-1].copy(),
             spine=held_of(self.lattice, self.spine.on[::-1]),
@@ -447,48 +330,127 @@ class LimitBracket(Bracket[DetailLevel]):
         return Decision([table], threshold, complete=True)
 
 
-def fill_drain(
-    graph: Graph,
-    problem: PipelineProblem,
-    apart: PipelineProblem,
-    spine: PassSpine | None,
-    settings: Settings,
-    value: float,
-) -> FillDrain | None:
-    """Return the search for a bound; None if the ideals are too many or nothing is known of the schedule.
+@dataclass(frozen=True, eq=False)
+class FillDrainModel:
+    """What the searches for a bound share.
 
     Parameters
     ----------
-    graph
-        The graph that the problem is a contraction of.
     problem
-        A problem with a schedule and a number of microbatches.
-    apart
-        The same problem, or the one in which no nodes that cost nothing have been merged.
+        The problem without what is no part of the bound: limits and levels.
     spine
-        The spine of that one; None if there is none.
+        Its spine.
+    idle
+        Whether supernodes that cost nothing have been merged, so that a stage may hold none of those left.
     settings
         Say when the run must end.
-    value
-        The least makespan that is known.
     """
-    if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
-        return None
-    idle = apart is not problem
-    if idle:
-        together = spine is not None and spine.together
-        merged = spine_of(graph, problem)
-        spine = None if merged is None else merged._replace(together=together)
-    if spine is None:
-        return None
-    free = problem.relaxed.without_levels
-    free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
-    free = replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None).turned()
-    relaxation = relax(free.lightest)
-    lattice = lattice_within(free, settings, model_for(free), EFFORT.most_ideals)
-    if lattice is None or np.isinf(relaxation.bound):
-        return None
-    tables = PipelineTables(free, relaxation, lattice)
-    samples = free.pipeline.microbatches or 1
-    bound = samples * relaxation.bound
-    return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value)
+
+    problem: PipelineProblem
+    spine: PassSpine
+    idle: bool
+    settings: Settings
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        problem: PipelineProblem,
+        apart: PipelineProblem,
+        spine: PassSpine | None,
+        settings: Settings,
+    ) -> FillDrainModel | None:
+        """Return what the searches share; None if nothing is known of the schedule.
+
+        Parameters
+        ----------
+        graph
+            The graph that the problem is a contraction of.
+        problem
+            A problem with a schedule and a number of microbatches.
+        apart
+            The same problem, or the one in which no nodes that cost nothing have been merged.
+        spine
+            The spine of that one; None if there is none.
+        settings
+            Say when the run must end.
+        """
+        if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
+            return None
+        idle = apart is not problem
+        if idle:
+            together = spine is not None and spine.together
+            merged = spine_of(graph, problem)
+            spine = None if merged is None else merged._replace(together=together)
+        if spine is None:
+            return None
+        free = problem.relaxed.without_levels
+        free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
+        free = replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None)
+        return cls(free, spine, idle, settings)
+
+    def searches(self, bound: float, value: float) -> Iterator[FillDrain]:
+        """Yield the search, before it those that leave out light supernodes, most of them first.
+
+        A search of the rest has a bound that holds for all, since leaving out supernodes makes no stage
+        longer; of a stage that held these alone there is an idle device left. There is none if the ideals are
+        too many, and those of the rest if they can be fewer yet.
+
+        Parameters
+        ----------
+        bound, value
+            A lower bound on the makespan, and the least one that is known.
+        """
+        whole = self.search(value)
+        found = [] if whole is None else [whole]
+        for share in sorted(EFFORT.light) if found or self.idle else ():
+            many = found[-1].lattice.size if found else EFFORT.most_ideals
+            if many <= EFFORT.few or self.settings.expired:
+                break
+            fewer = self.search(value, share) if bound < (1 - share) * value else None
+            if fewer is not None and fewer.lattice.size <= EFFORT.fewer * many:
+                fewer.finer = many if found else 0
+                found.append(fewer)
+        yield from reversed(found)
+
+    def search(self, value: float, share: float = 0.0) -> FillDrain | None:
+        """Return the search that leaves out a share of the work; None if the ideals are too many."""
+        problem, spine, fewer = self.problem, self.spine, None
+        triples = np.zeros((0, 3), dtype=np.int64)
+        if share:
+            kept = heavier(problem, share, spine.on)
+            problem, spine = without(problem, ~kept), spine.of(kept)
+            fewer = Reduced(problem, self.problem, kept, np.arange(problem.n))
+            triples = fewer.between()
+        between = between_of(self.problem, triples, problem)
+        problem = replace(problem, nets=problem.nets.joined(triples[:, 1:], problem.n))
+        turned = problem.turned()
+        relaxation = relax(turned.lightest)
+        lattice = lattice_within(turned, self.settings, model_for(turned), EFFORT.most_ideals)
+        if lattice is None or np.isinf(relaxation.bound):
+            return None
+        tables = PipelineTables(turned, relaxation, lattice)
+        samples = turned.pipeline.microbatches or 1
+        idle, bound = self.idle or fewer is not None, samples * relaxation.bound
+        return FillDrain(
+            turned, spine, lattice, tables, between, self.settings, samples, idle, bound, value, fewer
+        )
+
+
+def between_of(whole: PipelineProblem, triples: Ints, rest: PipelineProblem) -> Between:
+    """Return what lies between supernodes of the turned rest of a problem.
+
+    Parameters
+    ----------
+    whole
+        The problem.
+    triples
+        Shape (m, 3): see :meth:`Reduced.between`.
+    rest
+        The rest, to whose nets those of the pairs of supernodes will be added.
+    """
+    light, before, _ = triples.T
+    rows = rows_of(rest.n - 1 - before, np.arange(len(light)), rest.n)
+    times = np.where(whole.allowed[:, None], whole.time, np.inf)[:, :, light[rows.items]]
+    forward, backward = (np.ascontiguousarray(times[:, way]) for way in (0, 1))
+    return Between(rows.start, len(rest.nets.cost) + rows.items, forward, backward)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,10 +31,14 @@ from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
 from partitioner.workload.workload import Workload
 
+if TYPE_CHECKING:
+    from partitioner.methods.pipeline_bound.fill_drain import FillDrain
+
 MOST_MOVES = 400
 PATIENCE = 0.5  # seconds by which the search may exceed the time limit to find any plan
 TOLERANCE = 1e-9
 MOST_COUNTS = 24  # of stages that are tried for batches
+BATCHES = 0.25  # of the time that is left, for a plan for batches, and for those of all numbers of stages
 PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
 
 
@@ -122,7 +126,7 @@ class Ranking:
                 bound = self.regime.microbatches * min(wide, first.bound)
         return bound
 
-    def fill_and_drain(self, busy: float, known: float = 0.0) -> float:
+    def fill_and_drain(self, busy: float, known: float | None = None) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
         Parameters
@@ -130,7 +134,8 @@ class Ranking:
         busy
             The number of microbatches times a lower bound on the largest load of a stage.
         known
-            A lower bound on the makespan.
+            A lower bound on the makespan; None in the first call, in which only one search is made where the
+            time is limited.
 
         Returns
         -------
@@ -146,36 +151,45 @@ class Ranking:
         assert isinstance(exact, PipelineProblem)
         return min(self._fill_and_drain(exact, count, busy, known) for count in numbers_of(exact))
 
-    def _fill_and_drain(self, exact: PipelineProblem, count: int | None, busy: float, known: float) -> float:
+    def _fill_and_drain(
+        self, exact: PipelineProblem, count: int | None, busy: float, known: float | None
+    ) -> float:
         """Do the same where every stage has a number of devices; None for any."""
         from partitioner.methods.dp.forms import with_replicas
-        from partitioner.methods.pipeline_bound.fill_drain import fill_drain
+        from partitioner.methods.pipeline_bound.fill_drain import FillDrainModel
         from partitioner.methods.pipeline_bound.paths import spine_of
         from partitioner.methods.pipeline_bound.series import busiest_bound, series_bound
 
         assert self.best is not None
-        request = self.request
+        graph, brief = self.request.fitted, known is None and self.settings.deadline is not None
         exact = with_replicas(exact, count)
-        spine = spine_of(request.fitted, exact)
+        spine = spine_of(graph, exact)
         busiest = busiest_bound(exact, spine, busy / (self.regime.microbatches or 1))
-        known = max(known, series_bound(exact, spine), busiest)
+        bound = max(known or 0.0, series_bound(exact, spine), busiest)
         for apart in (True, False):
-            problem = exact if apart else request.problem()
+            problem = exact if apart else self.request.problem()
             if self.expired or not isinstance(problem, PipelineProblem):
                 break
             problem = exact if apart else with_replicas(problem, count)
-            search = fill_drain(request.fitted, problem, exact, spine, self.settings, self.best.makespan)
-            if search is not None:
-                search.bound = max(search.bound, known)
-                for stages in search.narrow():
-                    outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
-                    placement = expand(self.graph, self.devices, outcome)
-                    self.statistics["candidates"] += 1
-                    if placement and self._try(placement.device, placement.order, placement.replicas):
-                        search.value = self.best.makespan
-                self.statistics["steps"] = self.statistics.get("steps", 0) + search.steps
-                return search.bound
-        return known
+            model = FillDrainModel.of(graph, problem, exact, spine, self.settings)
+            for search in () if model is None else model.searches(bound, self.best.makespan):
+                bound = self._narrowed(search, problem, bound)
+                if search.fewer is None or brief:
+                    return bound
+        return bound
+
+    def _narrowed(self, search: FillDrain, problem: PipelineProblem, bound: float) -> float:
+        """Simulate the pipelines that a search finds; return its bound, or a larger one that is known."""
+        assert self.best is not None
+        search.bound, search.value = max(search.bound, bound), self.best.makespan
+        for stages in search.narrow():
+            outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
+            placement = expand(self.graph, self.devices, outcome)
+            self.statistics["candidates"] += 1
+            if placement and self._try(placement.device, placement.order, placement.replicas):
+                search.value = self.best.makespan
+        self.statistics["steps"] = self.statistics.get("steps", 0) + search.steps
+        return search.bound
 
     def batches(self, bound: float) -> None:
         """Simulate the best plans for batches with any number of stages, unless the best so far is proven.
@@ -186,12 +200,13 @@ class Ranking:
         counts: list[int | None] = [limits.stages]
         if limits.stages is None and not self.chooses:
             counts += _numbers_of_stages(len(self.devices.names))
-        for count in counts:
+        for tried, count in enumerate(counts):
             late = self.settings.expired and (self.best is not None or count is not counts[0])
             if late or self.is_proven(bound):
                 return
             with suppress(InfeasibleError, NoPlanFound):
-                self.take(self.planned(BATCH, constraints=replace(limits, stages=count)))
+                share = BATCHES / (len(counts) if tried else 1)
+                self.take(self.planned(BATCH, share, constraints=replace(limits, stages=count)))
 
     def refine(self, problem: Problem) -> None:
         """Move single supernodes over the boundaries of stages as long as the makespan falls."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,8 @@ from partitioner.methods.dp.bracket import ThresholdRule
 from partitioner.methods.method import Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
 from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST
-from partitioner.methods.pipeline_bound.fill_drain import (
-    EFFORT,
-    FillDrain,
-    LimitBracket,
-    fill_drain,
-    levels_of,
-)
-from partitioner.methods.pipeline_bound.paths import STREAM, held_of, spine_of
+from partitioner.methods.pipeline_bound.fill_drain import FillDrain, FillDrainModel, LimitBracket
+from partitioner.methods.pipeline_bound.paths import EFFORT, STREAM, held_of, levels_of, spine_of
 from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
@@ -40,6 +35,7 @@ from tests.oracle_pipelines import atoms, chains
 TRAINING = ("gpipe", "1f1b", "1f1b_async")
 TIMES = np.array([0.0, 0.5, 1.0, 1.0, 2.0, 3.5])
 COSTS = np.array([0.0, 0.0, 0.25, 0.5, 1.5])
+Draw = Callable[[np.random.Generator], "Asked"]
 ABOVE = 1.4  # of the best makespan: up to there a bound that is wrong could rise
 
 
@@ -101,6 +97,27 @@ def random_asked(rng: np.random.Generator) -> Asked:
     return Asked(graph, Devices(tuple(kinds), model), schedule, int(rng.integers(1, 12)), replicas)
 
 
+def branching(rng: np.random.Generator) -> Asked:
+    """Two branches between two nodes, each forward and backward, on equal devices."""
+    first, second = int(rng.integers(1, 3)), int(rng.integers(1, 4))
+    n = first + second + 2
+    branches = [range(1, first + 1), range(first + 1, n - 1)]
+    pairs = [pair for branch in branches for pair in pairwise([0, *branch, n - 1])]
+    edges = pairs + [(n + j, n + i) for i, j in pairs] + [(i, n + i) for i in range(n)]
+    shared = rng.choice(COSTS, 2 * n)
+    time = rng.choice([0.25, 0.5, 1.0, 3.5], 2 * n)
+    graph = Graph.from_arrays(
+        {"gpu": time, "cpu": time * rng.choice([1.0, 1.5], 2 * n)},
+        edges,
+        [float(shared[u]) for u, _ in edges],
+        backward=[i >= n for i in range(2 * n)],
+        color=[*range(n), *range(n)],
+    )
+    kinds = (DeviceKind("gpu", int(rng.integers(1, 4))), DeviceKind("cpu", int(rng.integers(0, 2))))
+    model = str(rng.choice(["sequential", "overlapped", "duplex"]))
+    return Asked(graph, Devices(kinds, model), str(rng.choice(TRAINING)), int(rng.integers(1, 12)))
+
+
 def layouts(asked: Asked, most: int) -> list[list[list[str]]]:
     """Every list of at most `most` stages as lists of devices; of equal devices the first ones come first."""
     found: list[list[list[str]]] = []
@@ -140,9 +157,12 @@ def best_makespan(asked: Asked) -> float:
 
 
 def searches(
-    asked: Asked, value: float, settings: Settings
+    asked: Asked, value: float, settings: Settings, share: float = 0.0
 ) -> Iterator[tuple[PipelineProblem, FillDrain | None]]:
-    """The search on the graph as it is, and on that in which nodes that cost nothing are merged."""
+    """The search on the graph as it is, and on that in which nodes that cost nothing are merged.
+
+    They leave out supernodes that take a share of the work.
+    """
     terms = {"schedule": asked.schedule, "microbatches": asked.microbatches, "replicas": asked.replicas}
     options = read_options(SIMULATED, terms)
     workload = Workload(asked.graph, asked.devices)
@@ -151,13 +171,14 @@ def searches(
     for problem in (apart, request.problem()):
         assert isinstance(problem, PipelineProblem)
         assert isinstance(apart, PipelineProblem)
-        yield problem, fill_drain(asked.graph, problem, apart, spine_of(asked.graph, apart), settings, value)
+        model = FillDrainModel.of(asked.graph, problem, apart, spine_of(asked.graph, apart), settings)
+        yield problem, None if model is None else model.search(value, share)
 
 
-def bounds_of(asked: Asked, value: float) -> list[float]:
+def bounds_of(asked: Asked, value: float, share: float = 0.0) -> list[float]:
     """The bounds of the graph as it is, and of the graph in which nodes that cost nothing are merged."""
     found: list[float] = []
-    for problem, search in searches(asked, value, Settings()):
+    for problem, search in searches(asked, value, Settings(), share):
         spine = spine_of(asked.graph, problem)
         known = series_bound(problem, spine), busiest_bound(problem, spine, relax(problem).bound)
         found += [bound for bound in known if bound]
@@ -168,14 +189,14 @@ def bounds_of(asked: Asked, value: float) -> list[float]:
     return found
 
 
-def judged(seed: int) -> tuple[float, list[float]]:
+def judged(seed: int, share: float = 0.0, draw: Draw = random_asked) -> tuple[float, list[float]]:
     """The best makespan of a random case, and its bounds."""
-    asked = random_asked(np.random.default_rng(seed))
+    asked = draw(np.random.default_rng(seed))
     try:
         best = best_makespan(asked)
     except PartitionerError:
         return math.inf, []
-    return best, bounds_of(asked, ABOVE * best) if 0 < best < math.inf else []
+    return best, bounds_of(asked, ABOVE * best, share) if 0 < best < math.inf else []
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 80, marks=pytest.mark.slow)])
@@ -188,6 +209,33 @@ def test_no_bound_is_above_the_best_pipeline(first: int, count: int) -> None:
             assert bound <= best * (1 + 1e-9), f"seed {seed}: {bound} > {best}"
         known += len(bounds)
     assert known >= count
+
+
+@pytest.mark.parametrize("draw", [random_asked, branching])
+@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 240, marks=pytest.mark.slow)])
+def test_no_bound_without_light_supernodes_is_above_the_best_pipeline(
+    first: int, count: int, draw: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of the work is left out; some of it lies between others, and some stages hold it alone."""
+    known, lying = 0, list[int]()
+    monkeypatch.setattr(module, "between_of", _counting(module.between_of, lying))
+    for seed in range(first, first + count):
+        for share in (0.1, 0.25, 0.6):
+            best, bounds = judged(seed, share, draw)
+            for bound in bounds:
+                assert bound <= best * (1 + 1e-9), f"seed {seed}, share {share}: {bound} > {best}"
+            known += len(bounds)
+    assert known >= count and sum(lying) >= count / 4
+
+
+def _counting(of: Callable[..., Any], counts: list[int]) -> Callable[..., Any]:
+    """The function that notes how many supernodes that are left out lie between others."""
+
+    def counted(whole: Any, triples: Any, rest: Any) -> Any:
+        counts.append(len(triples))
+        return of(whole, triples, rest)
+
+    return counted
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 15), pytest.param(15, 300, marks=pytest.mark.slow)])
