@@ -58,21 +58,25 @@ class Reduced:
     block: Ints
 
     def stages_of(self, parts: Sequence[Part]) -> list[Part]:
-        """Return stages of the smaller problem as stages of the whole.
+        """Return stages of the smaller problem as stages of the whole, see :meth:`stage_of`."""
+        stage = self.stage_of(part_numbers(split_blocks(parts, self.block), len(self.block)))
+        return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
+
+    def stage_of(self, kept: Ints) -> Ints:
+        """Return the stage of every supernode, shape (n,), by those of the ones that are kept.
 
         What was left out joins the first stage that reads it, or else the last one that it reads from.
         """
-        stage = np.full(self.whole.n, -1)
-        stage[self.kept] = part_numbers(split_blocks(parts, self.block), len(self.block))
+        stage, stages = np.full(self.whole.n, -1), int(kept.max(initial=0)) + 1
+        stage[self.kept] = kept
         out = np.flatnonzero(~self.kept).tolist()
         for v in reversed(out):
             readers = stage[self.whole.successors.row(v)]
-            stage[v] = readers[readers >= 0].min(initial=len(parts))
+            stage[v] = readers[readers >= 0].min(initial=stages)
         for v in out:
-            if stage[v] == len(parts):
+            if stage[v] == stages:
                 stage[v] = stage[self.whole.predecessors.row(v)].max(initial=0)
-        return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
-
+        return stage
 
     def between(self) -> Ints:
         """Return the supernodes that are left out and come between two kept ones, with these; shape (m, 3).
@@ -117,13 +121,27 @@ def reduced(problem: ChainProblem, lightest: float) -> Reduced:
     return Reduced(smaller, problem, kept, block)
 
 
-def heavier(problem: ChainProblem, share: float, kept: Bools) -> Bools:
-    """Return all supernodes but the lightest, which take at most a share of the work; shape (n,).
+def left_out(problem: AnyChain, share: float, kept: Bools, shared: bool = False) -> tuple[AnyChain, Reduced]:
+    """Return the problem without the lightest supernodes, and how it was made; no others are joined.
 
-    `kept`, shape (n,), are never among the lightest.
+    Parameters
+    ----------
+    problem
+        The problem.
+    share
+        The part of the work that they take at most.
+    kept
+        Shape (n,): those which are never among the lightest.
+    shared
+        Whether stages may share the transfers of nets. Nets that lose a supernode cost nothing then, since
+        another stage might pay for them.
     """
-    weight = _weights(problem)
-    return all_but_lightest(np.where(kept, np.inf, weight), share * weight.sum())
+    weight, nets = _weights(problem), problem.nets
+    out = ~all_but_lightest(np.where(kept, np.inf, weight), share * weight.sum())
+    lose = np.bincount(nets.pins.owners(), out[nets.pins.items], len(nets.cost)) > 0
+    cost = np.where(lose & shared, 0.0, nets.cost)
+    rest = without(replace(problem, nets=nets._replace(cost=cost)), out)
+    return rest, Reduced(rest, problem, ~out, np.arange(rest.n))
 
 
 def _heavy(problem: ChainProblem, lightest: float) -> Bools:

@@ -28,7 +28,7 @@ from partitioner.methods.dp.lattice import Lattice, remaining_weights
 from partitioner.methods.dp.linear import lattice_within
 from partitioner.methods.dp.pipeline import model_for
 from partitioner.methods.dp.pipeline_tables import PipelineTables
-from partitioner.methods.dp.reduced import Reduced, heavier, without
+from partitioner.methods.dp.reduced import Reduced, left_out
 from partitioner.methods.dp.stages import read_of_node
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST, new_tally, sweep
@@ -418,10 +418,8 @@ class FillDrainModel:
         problem, spine, fewer = self.problem, self.spine, None
         triples = np.zeros((0, 3), dtype=np.int64)
         if share:
-            kept = heavier(problem, share, spine.on)
-            problem, spine = without(problem, ~kept), spine.of(kept)
-            fewer = Reduced(problem, self.problem, kept, np.arange(problem.n))
-            triples = fewer.between()
+            problem, fewer = left_out(problem, share, spine.on)
+            spine, triples = spine.of(fewer.kept), fewer.between()
         between = between_of(self.problem, triples, problem)
         problem = replace(problem, nets=problem.nets.joined(triples[:, 1:], problem.n))
         turned = problem.turned()

@@ -288,8 +288,7 @@ class StageTimes:
 
     def _of(self, costs: CutCosts, bare: bool) -> Floats:
         problem = costs.problem
-        time = np.where(problem.allowed[costs.kind], problem.time[costs.kind], 0.0)
-        forward, backward = (costs.cuts.sums(time[w]) for w in (0, 1))
+        forward, backward = costs.passes()
         share = self.input_share if self.halves else 1.0
         found = np.stack((forward, backward * share, backward * (1 - share)))
         found = np.where(costs.possible, found, np.inf)

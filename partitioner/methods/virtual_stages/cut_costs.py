@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.dp.lattice import ideal_lattice
+from partitioner.methods.dp.reduced import Reduced
 from partitioner.methods.loads import joint_terms
 from partitioner.methods.method import Settings
 from partitioner.methods.virtual_stages.kernel import CutNets, Modes, NetReach, cut_transfers
@@ -29,10 +30,13 @@ class StageCuts:
         Shape (m, n): the supernodes before each cut.
     complete
         Whether these are all such sets.
+    loose
+        Whether a stage may hold none of these supernodes, since others have been left out.
     """
 
     member: Bools
     complete: bool
+    loose: bool = False
 
     def __len__(self) -> int:
         return len(self.member)
@@ -44,9 +48,10 @@ class StageCuts:
 
     @cached_property
     def nested(self) -> Bools:
-        """Shape (m, m): whether the second cut comes after the first."""
+        """Shape (m, m): whether a stage may lie between the two cuts, as the second comes after the first."""
         shared = self.member.astype(np.float64) @ self.member.T.astype(np.float64)
-        return np.asarray((shared == self.size[:, None]) & (self.size[:, None] < self.size[None, :]))
+        found = (shared == self.size[:, None]) & (self.size[:, None] < self.size[None, :])
+        return np.asarray(found | (np.eye(len(self), dtype=bool) & self.loose))
 
     @cached_property
     def reach(self) -> tuple[Ints, Ints]:
@@ -96,6 +101,8 @@ class CutCosts:
         The problem, the kind of the device, and the cuts.
     degree
         How many devices of the kind run a stage together.
+    fewer
+        What the problem leaves out of the whole one; None if that is nothing.
     """
 
     problem: PipelineProblem
@@ -103,6 +110,7 @@ class CutCosts:
     cuts: StageCuts
     known: dict[bytes, Floats] = field(default_factory=dict)
     degree: int = 1
+    fewer: Reduced | None = None
 
     @property
     def memory(self) -> float:
@@ -129,6 +137,17 @@ class CutCosts:
     def busy(self) -> Floats:
         """The processing time; infinity where there is no stage."""
         return np.where(self.possible, self.cuts.sums(self.work), np.inf)
+
+    def passes(self) -> Floats:
+        """Return the processing times of both passes, with what is left out between others; (2, m, m)."""
+        time = np.where(self.runs, self.problem.time[self.kind], 0.0)
+        found = np.stack([self.cuts.sums(time[way]) for way in (0, 1)])
+        if self.fewer is not None:
+            light, before, behind = self.fewer.between().T
+            open_ = (~self.cuts.member[:, before]).astype(np.float64)
+            held = self.cuts.member[:, behind].T.astype(np.float64)
+            found += np.stack([(open_ * time) @ held for time in self.fewer.whole.time[self.kind][:, light]])
+        return found
 
     @cached_property
     def allowed(self) -> Bools:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 
 import numpy as np
 
+from partitioner.methods.dp.reduced import Reduced, left_out
 from partitioner.methods.method import Settings
-from partitioner.methods.pipeline_bound.paths import spine_of
+from partitioner.methods.pipeline_bound.paths import PassSpine, spine_of
 from partitioner.methods.virtual_stages.bound import EFFORT, ROUNDING, PathBound, TimedChain
 from partitioner.methods.virtual_stages.bound_arcs import (
     ArcLists,
@@ -37,6 +38,7 @@ from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, St
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.problem import Nets
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
@@ -268,14 +270,29 @@ class PathBounds:
         settings: Settings,
     ) -> None:
         self.problem, self.settings, self.input_share = problem, settings, input_share
-        self.cuts = cuts_of(problem, settings, _most_cuts(problem, settings))
-        self.costs = [CutCosts(problem, kind, self.cuts) for kind in kinds]
+        self.fewer: Reduced | None = None
         self.spine = spine_of(graph, problem)
+        self.cuts = cuts_of(problem, settings, _most_cuts(problem, settings))
+        if self.spine is not None and not self.cuts.complete:
+            self._leave_out(self.spine)
+        self.costs = [CutCosts(self.problem, kind, self.cuts, fewer=self.fewer) for kind in kinds]
         self.bound = 0.0
+
+    def _leave_out(self, spine: PassSpine) -> None:
+        """Leave out light supernodes until all cuts of the others can be listed; else change nothing."""
+        free = replace(self.problem, pipeline=replace(self.problem.pipeline, limits=PipelineLimits()))
+        for share in EFFORT.left_out:
+            rest, fewer = left_out(free, share, spine.on, shared=True)
+            cuts = cuts_of(rest, self.settings, EFFORT.cuts_left)
+            if cuts.complete:
+                self.problem, self.fewer, self.spine = rest, fewer, spine.of(fewer.kept)
+                self.cuts = replace(cuts, loose=True)
+                return
 
     def stage(self, borders: Ints) -> Ints:
         """Return the stage of every supernode, shape (n,), by the cuts at the borders of stages."""
-        return self.cuts.stages(borders)
+        stage = self.cuts.stages(borders)
+        return stage if self.fewer is None else self.fewer.stage_of(stage)
 
     def narrow(self, known: Mapping[int, float], value: float) -> Iterator[TimedStages]:
         """Raise known lower bounds, by the number of devices in use, towards a makespan.
