@@ -38,7 +38,7 @@ from partitioner.methods.virtual_stages.cut_costs import MOST_CUTS, CutCosts, St
 from partitioner.methods.virtual_stages.model import DealtStages, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
 from partitioner.problem.arrays import Bools, Floats, Ints
-from partitioner.problem.pipeline import PipelineLimits
+from partitioner.problem.pipeline import UNLIMITED, PipelineLimits
 from partitioner.problem.problem import Nets
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
@@ -280,7 +280,8 @@ class PathBounds:
 
     def _leave_out(self, spine: PassSpine) -> None:
         """Leave out light supernodes until all cuts of the others can be listed; else change nothing."""
-        free = replace(self.problem, pipeline=replace(self.problem.pipeline, limits=PipelineLimits()))
+        limits = PipelineLimits(nodes=(0, UNLIMITED))  # a stage may hold light supernodes alone
+        free = replace(self.problem, pipeline=replace(self.problem.pipeline, limits=limits))
         for share in EFFORT.left_out:
             rest, fewer = left_out(free, share, spine.on, shared=True)
             cuts = cuts_of(rest, self.settings, EFFORT.cuts_left)

@@ -141,8 +141,8 @@ def test_no_bound_without_light_supernodes_is_above_the_best_pipeline(
     monkeypatch.setattr(path_bounds, "left_out", noted)
     for share in (0.1, 0.3, 0.6):
         monkeypatch.setattr(path_bounds, "EFFORT", replace(bound.EFFORT, left_out=(share,)))
-        for draw in (random_virtual_case, wide):
-            assert sum(judged(seed, name, draw) for seed in range(first, first + count)) >= count / 4
+        for draw, least in ((random_virtual_case, count / 4), (wide, 2 * count)):  # all of two numbers
+            assert sum(judged(seed, name, draw) for seed in range(first, first + count)) >= least
     assert sum(lying) >= count / 4
 
 
