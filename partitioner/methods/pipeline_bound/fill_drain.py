@@ -407,7 +407,7 @@ class FillDrainModel:
             many = found[-1].lattice.size if found else EFFORT.most_ideals
             if many <= EFFORT.few or self.settings.expired:
                 break
-            fewer = self.search(value, share) if bound < (1 - share) * value else None
+            fewer = self.search(value, share) if bound < (1 - EFFORT.lost * share) * value else None
             if fewer is not None and fewer.lattice.size <= EFFORT.fewer * many:
                 fewer.finer = many if found else 0
                 found.append(fewer)

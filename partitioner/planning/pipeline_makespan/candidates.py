@@ -38,6 +38,7 @@ MOST_MOVES = 400
 PATIENCE = 0.5  # seconds by which the search may exceed the time limit to find any plan
 TOLERANCE = 1e-9
 MOST_COUNTS = 24  # of stages that are tried for batches
+QUICKLY, BY_LOAD = 0.15, 0.2  # of the time that is left, for plans for throughput
 BATCHES = 0.25  # of the time that is left, for a plan for batches, and for those of all numbers of stages
 PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
 
@@ -117,10 +118,10 @@ class Ranking:
         bound = 0.0
         if not (self.devices.levels or self.expired or self.chooses):  # quick, good where memory is plenty
             with suppress(InfeasibleError, NoPlanFound):
-                self.take(self.planned(THROUGHPUT, without=("schedule", "replicas")))
+                self.take(self.planned(THROUGHPUT, QUICKLY, without=("schedule", "replicas")))
         with suppress(NoPlanFound):
             if not self.expired:
-                first = self.planned(THROUGHPUT)
+                first = self.planned(THROUGHPUT, BY_LOAD)
                 self.take(first)
                 wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
                 bound = self.regime.microbatches * min(wide, first.bound)
