@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import pytest
 from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.bracket import ThresholdRule
-from partitioner.methods.method import Settings
+from partitioner.methods.dp.reduced import Reduced
+from partitioner.methods.method import Part, Settings
 from partitioner.methods.pipeline_bound import fill_drain as module
 from partitioner.methods.pipeline_bound._fill_drain_core import LONGEST
 from partitioner.methods.pipeline_bound.fill_drain import FillDrain, FillDrainModel, LimitBracket
@@ -226,6 +227,32 @@ def test_no_bound_without_light_supernodes_is_above_the_best_pipeline(
                 assert bound <= best * (1 + 1e-9), f"seed {seed}, share {share}: {bound} > {best}"
             known += len(bounds)
     assert known >= count and sum(lying) >= count / 4
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 6), pytest.param(6, 60, marks=pytest.mark.slow)])
+def test_pipelines_found_without_light_supernodes_are_plans(
+    first: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was left out joins their stages; bound and value are on both sides of the best makespan."""
+    monkeypatch.setattr(module, "EFFORT", replace(EFFORT, few=0, fewer=2.0, light=(0.2, 0.5)))
+    stages_of, found, solved = Reduced.stages_of, list[Reduced](), 0
+
+    def noted(fewer: Reduced, parts: Sequence[Part]) -> list[Part]:
+        found.append(fewer)
+        return stages_of(fewer, parts)
+
+    monkeypatch.setattr(Reduced, "stages_of", noted)
+    for seed, draw in product(range(first, first + count), (random_asked, branching)):
+        asked = draw(np.random.default_rng([seed, 5]))
+        given: dict[str, Any] = {"schedule": asked.schedule, "microbatches": asked.microbatches}
+        try:
+            best = best_makespan(asked)
+            plan = solve(asked.graph, asked.devices, "makespan", replicas=asked.replicas, **given)
+        except PartitionerError:
+            continue
+        assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9), seed
+        solved += 1
+    assert solved >= count and len(found) >= count
 
 
 def _counting(of: Callable[..., Any], counts: list[int]) -> Callable[..., Any]:
