@@ -213,7 +213,7 @@ def test_no_bound_is_above_the_best_pipeline(first: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("draw", [random_asked, branching])
-@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 240, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 100, marks=pytest.mark.slow)])
 def test_no_bound_without_light_supernodes_is_above_the_best_pipeline(
     first: int, count: int, draw: Draw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
