@@ -15,7 +15,9 @@ f R <= f W + t on every one that may run u, some best chain holds u and v in one
 supernode, with what lies between them. Where u takes 1 and reads a tensor that costs 2, and v alone reads its
 result of cost 4: 1 + 2 <= 4.
 
-Both hold for largest loads of devices that transfer and process in turn and have memory for everything.
+Both hold for largest loads of devices that transfer and process in turn and have memory for everything. The
+first also holds for pipelines with a schedule: with fewer supernodes no pass takes longer. There a light one
+with a before it and b behind still counts in each stage that holds both a and b (:meth:`Reduced.between`).
 """
 
 from __future__ import annotations

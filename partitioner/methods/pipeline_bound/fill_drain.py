@@ -10,6 +10,10 @@ each state grows from level to level: more and more paths, of more and more pipe
 load 1 and M = 4 samples without a backward pass T = 4 is refuted, since the second stage waits for 1: the
 bound is 5.
 
+Where ideals are many, searches go before in which light supernodes are left out, but for those that surely
+lie inside a stage: shared Inception-v3 has 3,098 ideals for 36,596 without a tenth of the work, and under
+GPipe, 8 microbatches, 20 s, its gap is 4.5 % for 30.1 %.
+
 Without it 39 of 41 pipelines have a lower bound or a longer makespan (scripts/ablations.py).
 """
 
