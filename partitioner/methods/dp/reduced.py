@@ -113,7 +113,7 @@ def reduced(problem: ChainProblem, lightest: float) -> Reduced:
         What the supernodes that are left out take together at most, their nets included.
     """
     kept = _heavy(problem, lightest)
-    rest = problem if kept.all() else without(problem, ~kept)
+    rest = problem if kept.all() else _without(problem, ~kept)
     block = np.arange(rest.n)
     smaller, size = rest, rest.n + 1
     while smaller.n < size:
@@ -137,12 +137,22 @@ def left_out(problem: AnyChain, share: float, kept: Bools, shared: bool = False)
     shared
         Whether stages may share the transfers of nets. Nets that lose a supernode cost nothing then, since
         another stage might pay for them.
+
+    Examples
+    --------
+    >>> from partitioner.problem.contract import contract
+    >>> from partitioner import DeviceKind, Devices, Graph
+    >>> graph = Graph.from_arrays({"gpu": [5.0, 1.0, 94.0]}, [(0, 1), (1, 2)])
+    >>> problem = contract(graph, Devices((DeviceKind("gpu", 2),)))
+    >>> rest, fewer = left_out(problem, 0.02, np.array([False] * 3))
+    >>> rest.n, fewer.between().tolist()
+    (2, [[1, 0, 1]])
     """
     weight, nets = _weights(problem), problem.nets
     out = ~all_but_lightest(np.where(kept, np.inf, weight), share * weight.sum())
     lose = np.bincount(nets.pins.owners(), out[nets.pins.items], len(nets.cost)) > 0
     cost = np.where(lose & shared, 0.0, nets.cost)
-    rest = without(replace(problem, nets=nets._replace(cost=cost)), out)
+    rest = _without(replace(problem, nets=nets._replace(cost=cost)), out)
     return rest, Reduced(rest, problem, ~out, np.arange(rest.n))
 
 
@@ -180,7 +190,7 @@ def _moved(problem: ChainProblem) -> Floats:
     return np.bincount(nets.pins.items, nets.cost[nets.pins.owners()], problem.n).astype(np.float64)
 
 
-def without(problem: AnyChain, out: Bools) -> AnyChain:
+def _without(problem: AnyChain, out: Bools) -> AnyChain:
     """Return the problem without some supernodes; what came after another still does."""
     kept = np.flatnonzero(~out)
     number = np.cumsum(~out) - 1
