@@ -17,13 +17,14 @@ result of cost 4: 1 + 2 <= 4.
 
 Both hold for largest loads of devices that transfer and process in turn and have memory for everything. The
 first also holds for pipelines with a schedule: with fewer supernodes no pass takes longer. There a light one
-with a before it and b behind still counts in each stage that holds both a and b (:meth:`Reduced.between`).
+with a before it and b behind still counts in each stage that holds both a and b (:attr:`Reduced.between`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -80,8 +81,9 @@ class Reduced:
                 stage[v] = stage[self.whole.predecessors.row(v)].max(initial=0)
         return stage
 
+    @cached_property
     def between(self) -> Ints:
-        """Return the supernodes that are left out and come between two kept ones, with these; shape (m, 3).
+        """The supernodes that are left out and come between two kept ones, with these; shape (m, 3).
 
         The one before and the one behind are numbered as in the smaller problem, in which nothing is joined.
         They are those next to it. Stages that hold both hold the supernode, too.
@@ -145,7 +147,7 @@ def left_out(problem: AnyChain, share: float, kept: Bools, shared: bool = False)
     >>> graph = Graph.from_arrays({"gpu": [5.0, 1.0, 94.0]}, [(0, 1), (1, 2)])
     >>> problem = contract(graph, Devices((DeviceKind("gpu", 2),)))
     >>> rest, fewer = left_out(problem, 0.02, np.array([False] * 3))
-    >>> rest.n, fewer.between().tolist()
+    >>> rest.n, fewer.between.tolist()
     (2, [[1, 0, 1]])
     """
     weight, nets = _weights(problem), problem.nets
@@ -230,23 +232,24 @@ def _direct(problem: ChainProblem, out: Bools) -> Iterator[tuple[int, int]]:
 def _nets_without(problem: ChainProblem, out: Bools) -> Nets:
     """Return the nets without some pins, and those with two at least.
 
-    A lost producer is the first pin, which sends where it had received. A net whose passes that would change
-    is left out.
+    A lost producer is the first pin, which sends where it had received. A net is left out where a transfer
+    would change to another pass: that of a stage which receives it for a lost pin that reads it earlier than
+    those that stay, or that of one which sends in another pass than it had received.
     """
-    nets, number = problem.nets, np.cumsum(~out) - 1
-    stays = ~out[nets.pins.items]
-    known = np.repeat(~out[nets.source], np.diff(nets.pins.start))
-    if problem.communication == "sequential":
-        known |= nets.read == nets.made[nets.pins.owners()]
-    unknown = np.bincount(nets.pins.owners()[stays & ~known], minlength=len(nets.cost)) > 0
-    owner = nets.pins.owners()[stays]
-    cut = (np.bincount(owner, minlength=len(nets.cost)) > 1) & ~unknown
-    inside = cut[owner]
-    owner, pin = (np.cumsum(cut) - 1)[owner[inside]], number[nets.pins.items[stays][inside]]
+    nets, owner, number = problem.nets, problem.nets.pins.owners(), np.cumsum(~out) - 1
+    items, count, in_turn = nets.pins.items, len(nets.cost), problem.communication == "sequential"
+    stays, reads = ~out[items], items != nets.source[owner]
+    first, lost = np.full(count, 2), reads & ~stays  # after both passes where none is lost
+    np.minimum.at(first, owner[lost], nets.read[lost])
+    sent = ~out[nets.source][owner] | (in_turn & (nets.read == nets.made[owner]))
+    changed = stays & (~sent | (reads & (nets.read > first[owner])))
+    cut = (np.bincount(owner[stays], minlength=count) > 1) & ~np.isin(np.arange(count), owner[changed])
+    inside = stays & cut[owner]
+    owner, pin = (np.cumsum(cut) - 1)[owner[inside]], number[items[inside]]
     pins = rows_of(owner, pin, int(cut.sum()))
     source = np.where(out[nets.source[cut]], pins.items[pins.start[:-1]], number[nets.source[cut]])
     of_node = rows_of(pin, owner, int((~out).sum()))
-    return Nets(pins, of_node, nets.cost[cut], source, nets.made[cut], nets.read[stays][inside])
+    return Nets(pins, of_node, nets.cost[cut], source, nets.made[cut], nets.read[inside])
 
 
 def _numbered(problem: ChainProblem, label: Ints) -> Ints:

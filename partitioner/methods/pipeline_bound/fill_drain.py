@@ -423,7 +423,7 @@ class FillDrainModel:
         triples = np.zeros((0, 3), dtype=np.int64)
         if share:
             problem, fewer = left_out(problem, share, spine.on)
-            spine, triples = spine.of(fewer.kept), fewer.between()
+            spine, triples = spine.of(fewer.kept), fewer.between
         between = between_of(self.problem, triples, problem)
         problem = replace(problem, nets=problem.nets.joined(triples[:, 1:], problem.n))
         turned = problem.turned()
@@ -447,7 +447,7 @@ def between_of(whole: PipelineProblem, triples: Ints, rest: PipelineProblem) -> 
     whole
         The problem.
     triples
-        Shape (m, 3): see :meth:`Reduced.between`.
+        Shape (m, 3): see :attr:`Reduced.between`.
     rest
         The rest, to whose nets those of the pairs of supernodes will be added.
     """

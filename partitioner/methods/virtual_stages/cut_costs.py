@@ -143,7 +143,7 @@ class CutCosts:
         time = np.where(self.runs, self.problem.time[self.kind], 0.0)
         found = np.stack([self.cuts.sums(time[way]) for way in (0, 1)])
         if self.fewer is not None:
-            light, before, behind = self.fewer.between().T
+            light, before, behind = self.fewer.between.T
             open_ = (~self.cuts.member[:, before]).astype(np.float64)
             held = self.cuts.member[:, behind].T.astype(np.float64)
             found += np.stack([(open_ * time) @ held for time in self.fewer.whole.time[self.kind][:, light]])

@@ -160,7 +160,12 @@ class VirtualModel:
 
     @property
     def gap(self) -> int:
-        """The least number of stages between two of a device; but for the last one of a V, where it is 0."""
+        """The fewest supernodes between two stages of a device; but for the last one of a V, where it is 0.
+
+        Each stage between them holds one at least, unless others have been left out.
+        """
+        if self.cuts.loose:
+            return 0
         return 2 if self.schedule.vee else self.devices - 1
 
     @cached_property

@@ -14,6 +14,7 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp import reduced
 from partitioner.methods.dp.bracket import ThresholdRule
 from partitioner.methods.dp.reduced import Reduced
 from partitioner.methods.method import Part, Settings
@@ -23,6 +24,8 @@ from partitioner.methods.pipeline_bound.fill_drain import FillDrain, FillDrainMo
 from partitioner.methods.pipeline_bound.paths import EFFORT, STREAM, held_of, levels_of, spine_of
 from partitioner.methods.pipeline_bound.series import busiest_bound, least_outside, series_bound
 from partitioner.methods.registry import METHODS
+from partitioner.methods.virtual_stages.bound_arcs import _transfers as transfers_between
+from partitioner.methods.virtual_stages.cut_costs import CutCosts, cuts_of
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
@@ -99,7 +102,7 @@ def random_asked(rng: np.random.Generator) -> Asked:
 
 
 def branching(rng: np.random.Generator) -> Asked:
-    """Two branches between two nodes, each forward and backward, on equal devices."""
+    """Two branches between two nodes, each forward and backward, on devices of two kinds."""
     first, second = int(rng.integers(1, 3)), int(rng.integers(1, 4))
     n = first + second + 2
     branches = [range(1, first + 1), range(first + 1, n - 1)]
@@ -117,6 +120,24 @@ def branching(rng: np.random.Generator) -> Asked:
     kinds = (DeviceKind("gpu", int(rng.integers(1, 4))), DeviceKind("cpu", int(rng.integers(0, 2))))
     model = str(rng.choice(["sequential", "overlapped", "duplex"]))
     return Asked(graph, Devices(kinds, model), str(rng.choice(TRAINING)), int(rng.integers(1, 12)))
+
+
+def crossing(rng: np.random.Generator) -> Asked:
+    """A network of which backward nodes read tensors of forward nodes that others read forward."""
+    n = int(rng.integers(3, 6))
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < (0.8 if j == i + 1 else 0.3)]
+    edges = pairs + [(n + j, n + i) for i, j in pairs] + [(i, n + i) for i in range(n)]
+    edges += [(i, n + j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.3]
+    shared = rng.choice([0.25, 0.5, 1.5], 2 * n)
+    graph = Graph.from_arrays(
+        {"gpu": rng.choice([0.5, 1.0, 3.5], 2 * n)},
+        edges,
+        [float(shared[u]) for u, _ in edges],
+        backward=[i >= n for i in range(2 * n)],
+        color=[*range(n), *range(n)],
+    )
+    devices = Devices((DeviceKind("gpu", int(rng.integers(1, 4))),))
+    return Asked(graph, devices, str(rng.choice(TRAINING)), int(rng.integers(1, 9)))
 
 
 def layouts(asked: Asked, most: int) -> list[list[list[str]]]:
@@ -253,6 +274,44 @@ def test_pipelines_found_without_light_supernodes_are_plans(
         assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9), seed
         solved += 1
     assert solved >= count and len(found) >= count
+
+
+@pytest.mark.parametrize("draw", [random_asked, branching, crossing])
+@pytest.mark.parametrize(("first", "count"), [(0, 60), pytest.param(60, 400, marks=pytest.mark.slow)])
+def test_no_stage_takes_longer_in_a_pass_without_some_supernodes(
+    first: int, count: int, draw: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times and transfers of the stages between all ideals, where these take turns with processing."""
+    compared = less = 0
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        monkeypatch.setattr(
+            reduced, "all_but_lightest", lambda weight, _, rng=rng: rng.random(len(weight)) < 0.6
+        )
+        asked = replace(draw(rng), replicas=1)
+        asked = replace(asked, devices=replace(asked.devices, communication="sequential"))
+        problem = next(
+            (search.problem for _, search in searches(asked, math.inf, Settings()) if search), None
+        )
+        if problem is None:
+            continue
+        rest, fewer = reduced.left_out(problem, 0.0, np.zeros(problem.n, dtype=bool))
+        cuts, others = (cuts_of(each, Settings(), 10_000) for each in (problem, rest))
+        number = {row.tobytes(): cut for cut, row in enumerate(others.member)}
+        of = np.array([number[row[fewer.kept].tobytes()] for row in cuts.member])
+        a, c = np.nonzero(cuts.nested)
+        whole = CutCosts(problem, 0, cuts)
+        part = CutCosts(rest, 0, replace(others, loose=True), fewer=fewer)
+        found = passes_of(whole)[:, :, a, c] - passes_of(part)[:, :, of[a], of[c]]
+        assert (found >= -1e-9).all(), seed
+        compared, less = compared + len(a), less + int((found > 1e-9).any())
+    assert compared > count and less > count / 2
+
+
+def passes_of(costs: CutCosts) -> Any:
+    """The processing and the transfers of stages in both passes, shape (2, 2, m, m)."""
+    moved = transfers_between(costs, np.ones(len(costs.problem.nets.cost), dtype=bool))
+    return np.stack((costs.passes(), moved))
 
 
 def _counting(of: Callable[..., Any], counts: list[int]) -> Callable[..., Any]:

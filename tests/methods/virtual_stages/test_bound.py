@@ -134,7 +134,7 @@ def test_no_bound_without_light_supernodes_is_above_the_best_pipeline(
 
     def noted(*given: Any, **options: Any) -> Any:
         rest, fewer = left_out(*given, **options)
-        lying.append(len(fewer.between()))
+        lying.append(len(fewer.between))
         return rest, fewer
 
     monkeypatch.setattr(path_bounds, "_most_cuts", lambda *_: 1)

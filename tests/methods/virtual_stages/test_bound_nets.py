@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from partitioner import PartitionerError
+from partitioner.methods.dp import reduced
 from partitioner.methods.virtual_stages import bound_nets, path_bounds
 from partitioner.methods.virtual_stages.bound import EFFORT
 from partitioner.methods.virtual_stages.bound_arcs import ArcLists
@@ -75,6 +78,63 @@ def test_no_sure_transfer_is_spared(name: str, first: int, count: int) -> None:
     found = [compared(family) for seed in range(first, first + count) for family in families(seed, name)]
     chains, sure = np.sum(found, axis=0)
     assert chains > 10 * count and sure > count / 4
+
+
+def both(
+    seed: int, name: str, draw: int, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[PathFamily, PathFamily]]:
+    """The searches of a random case for each number of devices, with all supernodes and without some."""
+    case, rng = random_virtual_case(np.random.default_rng(seed), name), np.random.default_rng([seed, draw])
+    most_cuts, effort = path_bounds._most_cuts, replace(EFFORT, light=(), left_out=(0.5,))
+    monkeypatch.setattr(path_bounds, "EFFORT", effort)
+    monkeypatch.setattr(
+        reduced, "all_but_lightest", lambda weight, _: np.isinf(weight) | (rng.random(len(weight)) < 0.4)
+    )
+    try:
+        whole = bounds_of(case)
+        monkeypatch.setattr(path_bounds, "_most_cuts", lambda *_: 1)
+        rest = bounds_of(case)
+    except PartitionerError:
+        return
+    finally:
+        monkeypatch.setattr(path_bounds, "_most_cuts", most_cuts)
+    counts = range(1, case.devices.kinds[0].count + 1)
+    for count in (each for each in counts if not VIRTUAL[name].rule(each, case.microbatches)):
+        family, other = whole._family(count, np.inf), rest._family(count, np.inf)
+        if family is not None and other is not None:
+            yield family, other
+
+
+def without_some(family: PathFamily, rest: PathFamily) -> tuple[int, int]:
+    """Compare all chains; return how many there are, and those with less."""
+    fewer = rest.model.costs[0].fewer
+    assert fewer is not None
+    number = {row.tobytes(): cut for cut, row in enumerate(rest.cuts.member)}
+    of = np.array([number[row[fewer.kept].tobytes()] for row in family.cuts.member])
+    others, chains, less = {each.apart: each for each in rest.searches(0.0, np.inf)}, 0, 0
+    for search in family.searches(0.0, np.inf):
+        lists, other = search.open_lists(), others[search.apart]
+        sure = with_sure_transfers(other.open_lists(), other.nets)
+        for chain in chains_of(lists):
+            borders = np.append(0, lists.items[chain])
+            paid, known = search.times_of(borders), other.times_of(of[borders])
+            places = sure.places(of[borders][None])[0]
+            assert (places >= 0).all()
+            assert (known <= paid + 1e-9).all() and (sure.surely_of(places) <= paid + 1e-9).all()
+            chains, less = chains + 1, less + bool((known < paid - 1e-9).any())
+    return chains, less
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize(("first", "count"), [(60, 30), pytest.param(90, 150, marks=pytest.mark.slow)])
+def test_no_chain_takes_longer_without_some_supernodes(
+    name: str, first: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pass by pass, with the transfers that stages surely pay, though stages may be empty now."""
+    seeds = product(range(first, first + count), range(3))
+    pairs = [pair for seed, draw in seeds for pair in both(seed, name, draw, monkeypatch)]
+    chains, less = np.sum([without_some(*pair) for pair in pairs], axis=0)
+    assert chains > 10 * count and less > 5 * count
 
 
 def listed(name: str) -> list[ArcLists]:
