@@ -83,6 +83,13 @@ class StageEstimates:
         return self.models[stages]
 
 
+def onward_edges(graph: Graph, problem: Problem) -> list[list[int]]:
+    """Return the edges between backward nodes that lead from a stage to a later one in some chains."""
+    edges, after = graph.edges[graph.backward[graph.edges].all(axis=1)], problem.successors
+    follows = set(zip(after.owners().tolist(), after.items.tolist(), strict=True))
+    return [pair for pair in edges.tolist() if tuple(problem.member[pair].tolist()) in follows]
+
+
 LONG = 1e6  # times all work together: what a supernode takes on a kind on which it may not run
 
 

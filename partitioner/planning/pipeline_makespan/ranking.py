@@ -12,7 +12,7 @@ from partitioner.evaluation.solution import AnySolution
 from partitioner.evaluation.time_parts import parts_of_value
 from partitioner.methods.method import Settings
 from partitioner.planning.alternatives import unused_alternatives
-from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
+from partitioner.planning.pipeline_makespan.candidates import ANNEALED, TOLERANCE, Ranking
 from partitioner.planning.pipeline_makespan.virtual_stages import VirtualRanking
 from partitioner.planning.plan_of import Proof, plan_of
 from partitioner.planning.request import Request
@@ -88,6 +88,7 @@ def _search(ranking: Ranking) -> float:
             ranking.batches(bound)
             ranking.refine(problem)
             if ranking.settings.deadline is not None and not ranking.is_proven(bound):
+                ranking.anneal(bound, ANNEALED * ranking.settings.clock.left)
                 bound = max(bound, ranking.fill_and_drain(busy, bound))
     return bound
 

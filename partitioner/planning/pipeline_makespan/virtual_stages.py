@@ -22,6 +22,7 @@ from partitioner.methods.virtual_stages.borders import (
     StageEstimates,
     fitted,
     memory_shares,
+    onward_edges,
     usual_orders,
 )
 from partitioner.planning.evaluate import evaluate
@@ -233,10 +234,7 @@ Start = tuple[float, StageBorders]
 
 def _refuse_onward(graph: Graph, problem: PipelineProblem, schedule: str) -> None:
     """Raise an `OptionError` if backward passes send tensors to stages that cannot be earlier ones."""
-    edges = graph.edges[graph.backward[graph.edges].all(axis=1)]
-    after = problem.successors
-    follows = set(zip(after.owners().tolist(), after.items.tolist(), strict=True))
-    onward = [pair for pair in edges.tolist() if tuple(problem.member[pair].tolist()) in follows]
+    onward = onward_edges(graph, problem)
     if onward:
         source, target = (shown(graph.ids[node]) for node in onward[0])
         others = f" (and {len(onward) - 1} other edges)" if len(onward) > 1 else ""
@@ -423,7 +421,7 @@ class VirtualRanking(Ranking):
         There are no moves at random if these are a part of the search alone. `rounds` are those of annealing,
         all if None.
         """
-        from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
+        from partitioner.methods.virtual_stages.annealing import EFFORT, StageAnnealing  # loads numba
 
         rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings.for_share(share)
         search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
@@ -431,6 +429,6 @@ class VirtualRanking(Ranking):
         for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
             self._offer(runs, borders, starts)
         annealing = StageAnnealing(runs.estimates, lambda: settings.expired, rng)
-        for borders in annealing.rounds(starts, rounds):
+        for borders in annealing.rounds(starts, EFFORT.rounds[:rounds]):
             self._offer(runs, borders, starts)
         self.statistics["moves"] += search.moves + annealing.moves

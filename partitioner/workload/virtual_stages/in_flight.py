@@ -8,7 +8,8 @@ import numpy as np
 
 from partitioner.workload.directions import BACKWARD, FORWARD, WEIGHT
 from partitioner.workload.graph import Ints
-from partitioner.workload.virtual_stages.schedules import VIRTUAL, Row
+from partitioner.workload.in_flight import HOLD_A_BATCH
+from partitioner.workload.virtual_stages.schedules import ALONE, VIRTUAL, Row
 
 ROUNDS = 4  # after this number of rounds more than there are chunks, what a device holds repeats
 
@@ -25,7 +26,7 @@ def samples_by_chunk(
     Parameters
     ----------
     schedule
-        A name in :data:`partitioner.workload.virtual_stages.schedules.VIRTUAL`.
+        A name in :data:`partitioner.workload.virtual_stages.schedules.VIRTUAL`, or in ``ALONE`` there.
     rank
         The number of the device, from 0.
     devices, chunks, microbatches
@@ -36,7 +37,8 @@ def samples_by_chunk(
     >>> samples_by_chunk("interleaved_1f1b", 0, 2, 2, 8), samples_by_chunk("zbv", 1, 2, 2, 8)
     (((3, 2), (4, 1)), ((2, 2), (3, 1)))
     """
-    row = VIRTUAL[schedule].row(rank, devices, chunks, _enough(devices, chunks, microbatches))
+    batch = microbatches if schedule in HOLD_A_BATCH else _enough(devices, chunks, microbatches)
+    row = (VIRTUAL | ALONE)[schedule].row(rank, devices, chunks, batch)
     return _largest(_held(row, chunks))
 
 

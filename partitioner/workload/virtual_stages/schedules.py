@@ -203,6 +203,28 @@ def zero_bubble_row(rank: int, devices: int, chunks: int, microbatches: int) -> 
     return _row(chunks, microbatches, group, warmup, rank)
 
 
+def one_f_one_b_row(rank: int, devices: int, chunks: int, microbatches: int) -> Row:
+    """Return the passes of a device with one stage under 1F1B.
+
+    Examples
+    --------
+    >>> one_f_one_b_row(0, 2, 1, 3).cells()
+    ['0F0', '0F1', '0B0', '0F2', '0B1', '0B2']
+    """
+    return _row(chunks, microbatches, microbatches, devices - rank - 1, None)
+
+
+def gpipe_row(rank: int, devices: int, chunks: int, microbatches: int) -> Row:
+    """Return the passes of a device with one stage under GPipe.
+
+    Examples
+    --------
+    >>> gpipe_row(0, 2, 1, 2).cells()
+    ['0F0', '0F1', '0B0', '0B1']
+    """
+    return _row(chunks, microbatches, microbatches, microbatches, None)
+
+
 def group_of(devices: int, microbatches: int) -> int:
     """Return how many microbatches pass one chunk of a device before its next chunk runs.
 
@@ -324,5 +346,9 @@ VIRTUAL: dict[str, VirtualSchedule] = {
         VirtualSchedule("zbv", True, (2, 2, 2), zbv_row, _any_number),
         VirtualSchedule("dualpipev", True, (2, 2, 2), dualpipev_row, _two_each),
     )
+}
+ALONE: dict[str, VirtualSchedule] = {  # schedules of one stage on each device, in the same form
+    name: VirtualSchedule(name, False, (1, 1, 1), row, _any_number)
+    for name, row in (("gpipe", gpipe_row), ("1f1b", one_f_one_b_row), ("1f1b_async", one_f_one_b_row))
 }
 PLANNED = (*SCHEDULES, *VIRTUAL)  # the schedules that plans are made for

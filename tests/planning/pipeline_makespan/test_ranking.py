@@ -20,7 +20,12 @@ from partitioner import (
     solve,
 )
 from partitioner.cli.command_line import main
+from partitioner.planning.objectives import SIMULATED
+from partitioner.planning.options import request_of
+from partitioner.planning.pipeline_makespan.candidates import Ranking
 from partitioner.schedule import simulate
+from partitioner.workload.virtual_stages.schedules import ALONE
+from partitioner.workload.workload import Workload
 
 SCHEDULES = ("gpipe", "1f1b", "1f1b_async")
 
@@ -75,6 +80,46 @@ def test_it_is_never_worse_than_the_best_plan_for_throughput(first: int, count: 
         assert plan.value <= fastest
         better += plan.value < fastest * (1 - 1e-9)
     assert better > 0
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize(("first", "count"), [(0, 3), pytest.param(3, 12, marks=pytest.mark.slow)])
+def test_annealing_finds_better_pipelines(name: str, first: int, count: int) -> None:
+    """From uneven stages on unlike devices, at most the makespan that the simulation says; never worse."""
+    better = 0
+    for seed in range(first, first + count):
+        graph = random_line(seed, 8)
+        kinds = DeviceKind("gpu", 2, memory=90.0), DeviceKind("old", 1, times="gpu", time_factor=2.0)
+        asked = {"schedule": name, "microbatches": 5, "time_limit": 60}
+        request = request_of(Workload(graph, Devices(kinds)), SIMULATED, **asked)
+        ranking = Ranking(request, request.settings)
+        where = ["gpu0"] * 6 + ["old0", "gpu1"]
+        ranking.start_from({i: where[min(i, 15 - i)] for i in range(16)})
+        assert ranking.best is not None
+        start = ranking.best.makespan
+        ranking.anneal(start, 60.0)  # which is close to its bound
+        assert ranking.best.makespan == start
+        ranking.anneal(0.0, 0.5)
+        assert ranking.best.makespan <= start
+        again = simulate(graph, request.devices, ranking.best.solution, name, 5)
+        assert ranking.best.makespan == again.makespan and ranking.best.evaluation.feasible
+        better += ranking.best.makespan < start * (1 - 1e-9)
+    assert better > count / 2
+
+
+@pytest.mark.parametrize("changed", [{"deterministic": True}, {"schedule": "inference"}])
+def test_nothing_is_annealed_in_other_runs(changed: dict[str, Any]) -> None:
+    """Deterministic ones do not depend on the time, and schedules without backward passes have other rows."""
+    given: dict[str, Any] = {"schedule": "1f1b", "microbatches": 5, "time_limit": 60} | changed
+    graph, devices = random_line(0, 8), Devices((DeviceKind("gpu", 3),))
+    if changed.get("schedule"):
+        graph = Graph.from_arrays({"gpu": [1.0, 2.0, 3.0]}, [(0, 1), (1, 2)])
+    request = request_of(Workload(graph, devices), SIMULATED, **given)
+    ranking = Ranking(request, request.settings)
+    ranking.start_from({node: f"gpu{int(i in (0, 15))}" for i, node in enumerate(graph.ids)})
+    before = ranking.statistics["candidates"]
+    ranking.anneal(0.0, 60.0)
+    assert ranking.best is not None and ranking.statistics["candidates"] == before
 
 
 def test_limits_are_kept() -> None:

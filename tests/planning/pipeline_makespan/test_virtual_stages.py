@@ -23,14 +23,14 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.registry import METHODS
-from partitioner.methods.virtual_stages.borders import StageBorders, fitted
+from partitioner.methods.virtual_stages.borders import StageBorders, StageEstimates, fitted
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.virtual_stages import StageRuns
 from partitioner.planning.request import Request
 from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
-from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.virtual_stages.schedules import ALONE, VIRTUAL
 from partitioner.workload.workload import Workload
 from tests.oracle_pipelines import atoms
 from tests.oracle_virtual_stages import chains
@@ -104,6 +104,29 @@ def test_estimates_are_the_simulated_makespans_of_paths(name: str) -> None:
         borders = runs.even(runs.work, order)
         expected = simulate(graph, UNLIKE, runs.solution(borders), name, 6).makespan
         assert math.isclose(runs.estimates.makespan(borders), expected, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("seed", range(5))
+def test_estimates_are_the_simulated_makespans_where_devices_have_one_stage(name: str, seed: int) -> None:
+    """On one to three devices of the same kind."""
+    rng = np.random.default_rng(seed)
+    graph = random_training(rng, 8, path=True, memory=False)
+    while not graph.backward.any():
+        graph = random_training(rng, 8, path=True, memory=False)
+    devices = Devices((DeviceKind("gpu", 3),))
+    options = read_options(SIMULATED, {"schedule": name, "microbatches": 6})
+    request = Request(Workload(graph, devices), THROUGHPUT, "chain", METHODS["dp"], options)
+    problem = request.problem()
+    assert isinstance(problem, PipelineProblem)
+    estimates = StageEstimates(graph, problem, ALONE[name], 1, 6, 0.5)
+    for count in range(1, min(3, problem.n) + 1):
+        stage = np.sort(np.append(np.arange(count), rng.integers(0, count, problem.n - count)))
+        where = stage[problem.member].tolist()
+        placement = {node: f"gpu{i}" for node, i in zip(graph.ids, where, strict=True)}
+        borders = StageBorders.of(stage, (0,) * count)
+        expected = simulate(graph, devices, placement, name, 6).makespan
+        assert math.isclose(estimates.makespan(borders), expected, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("name", VIRTUAL)

@@ -9,8 +9,9 @@ import pytest
 
 from partitioner import OptionError
 from partitioner.workload.directions import DIRECTIONS, FORWARD
+from partitioner.workload.in_flight import stash
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
-from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.virtual_stages.schedules import ALONE, VIRTUAL
 
 CLASSES = {
     "interleaved_1f1b": "ScheduleInterleaved1F1B",
@@ -108,3 +109,15 @@ def test_a_v_holds_two_samples_for_each_device() -> None:
 def test_numbers_that_a_schedule_does_not_have_are_refused(name: str, number: int, words: str) -> None:
     with pytest.raises(OptionError, match=words):
         VIRTUAL[name].chunks_for(number)
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+@pytest.mark.parametrize("microbatches", [1, 2, 3, 7])
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_rows_of_one_stage_hold_what_the_rule_says(name: str, microbatches: int, devices: int) -> None:
+    """And run each microbatch forward and backward once."""
+    for rank in range(devices):
+        held = stash(name, rank, devices, microbatches).activations
+        assert samples_by_chunk(name, rank, devices, 1, microbatches) == ((held,),)
+        row = ALONE[name].row(rank, devices, 1, microbatches)
+        assert len(set(row.cells())) == len(row.cells()) == 2 * microbatches
