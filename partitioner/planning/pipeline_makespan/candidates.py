@@ -49,6 +49,7 @@ TOLERANCE = 1e-9
 MOST_COUNTS = 24  # of stages that are tried for batches
 QUICKLY, BY_LOAD = 0.15, 0.2  # of the time that is left, for plans for throughput
 ANNEALED = 0.25  # of the time of a search for a bound, and of the time that is left, to anneal stages
+SLICE = 0.5  # seconds: the least time for which stages are annealed during a search
 CLOSE = 1e-2  # of the makespan: the distance to the bound from which on they are not
 MANY = 4000  # supernodes, of more of which stages are not annealed
 IN_VAIN = 12  # rounds of annealing in turn that find nothing better, after which there are no more
@@ -200,8 +201,9 @@ class Ranking:
         clock, began, annealed = self.settings.clock, self.settings.clock.left, 0.0
         for stages in search.narrow():
             before = clock.left
-            if self.settings.deadline is not None and annealed < ANNEALED * (began - before):
-                self.anneal(search.bound, ANNEALED * (began - before) - annealed)
+            owed = 0.0 if self.settings.deadline is None else ANNEALED * (began - before) - annealed
+            if owed > SLICE:
+                self.anneal(search.bound, owed)
                 annealed += before - clock.left
                 search.value = self.best.makespan
             outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
