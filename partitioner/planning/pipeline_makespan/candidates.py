@@ -52,7 +52,7 @@ ANNEALED = 0.25  # of the time of a search for a bound, and of the time that is 
 SLICE = 0.5  # seconds: the least time for which stages are annealed during a search
 CLOSE = 1e-2  # of the makespan: the distance to the bound from which on they are not
 MANY = 4000  # supernodes, of more of which stages are not annealed
-IN_VAIN = 12  # rounds of annealing in turn that find nothing better, after which there are no more
+IN_VAIN = 40  # rounds of annealing in turn that find nothing better, after which there are no more
 BATCHES = 0.25  # of the time that is left, for a plan for batches, and for those of all numbers of stages
 PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
 
@@ -235,7 +235,7 @@ class Ranking:
         """Simulate the best stages of rounds of annealing for some seconds, each from the best pipeline.
 
         There are none if its makespan is close to a bound, if it has one stage or replicas, or after some in
-        which nothing better was found. Inception-v3 in training, 1F1B with 8 microbatches, 60 s: 1,242.1 for
+        which nothing better was found. Inception-v3 in training, 1F1B with 8 microbatches, 60 s: 1,230.3 for
         1,252.0.
         """
         from partitioner.methods.virtual_stages.annealing import EFFORT  # loads numba
