@@ -290,9 +290,11 @@ def test_no_stage_takes_longer_in_a_pass_without_some_supernodes(
         )
         asked = replace(draw(rng), replicas=1)
         asked = replace(asked, devices=replace(asked.devices, communication="sequential"))
-        problem = next(
-            (search.problem for _, search in searches(asked, math.inf, Settings()) if search), None
-        )
+        try:
+            found = searches(asked, math.inf, Settings())
+            problem = next((search.problem for _, search in found if search), None)
+        except PartitionerError:
+            continue
         if problem is None:
             continue
         rest, fewer = reduced.left_out(problem, 0.0, np.zeros(problem.n, dtype=bool))
@@ -302,9 +304,9 @@ def test_no_stage_takes_longer_in_a_pass_without_some_supernodes(
         a, c = np.nonzero(cuts.nested)
         whole = CutCosts(problem, 0, cuts)
         part = CutCosts(rest, 0, replace(others, loose=True), fewer=fewer)
-        found = passes_of(whole)[:, :, a, c] - passes_of(part)[:, :, of[a], of[c]]
-        assert (found >= -1e-9).all(), seed
-        compared, less = compared + len(a), less + int((found > 1e-9).any())
+        shorter = passes_of(whole)[:, :, a, c] - passes_of(part)[:, :, of[a], of[c]]
+        assert (shorter >= -1e-9).all(), seed
+        compared, less = compared + len(a), less + int((shorter > 1e-9).any())
     assert compared > count and less > count / 2
 
 
