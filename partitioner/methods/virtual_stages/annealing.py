@@ -5,7 +5,7 @@ Stages are those of a chain after every move: a supernode takes with it all of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,8 +18,6 @@ from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders,
 from partitioner.methods.virtual_stages.kernel import PassModel, estimated_makespan
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.variants import PipelineProblem
-
-Round = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,9 @@ class StageAnnealingEffort:
         For each round the temperature at its start as a fraction of the makespan, the moves that are tried
         for each supernode, and the place of the stages that it begins with: 0 for the best known ones.
     alone
-        The round that is repeated where devices have one stage each. Inception-v3 in training, 1F1B with 8
-        microbatches, in 10 s, four seeds: 1,225 to 1,243, with 2,000 moves for each supernode and hotter
-        rounds among them 1,231 to 1,255; the best pipelines of the search for a bound have 1,252 (60 s).
+        The same temperature and moves of the rounds where devices have one stage each. Inception-v3 in
+        training, 1F1B with 8 microbatches, in 10 s: with 400 moves, four seeds, 1,225 to 1,243, with the
+        longer rounds, three seeds, 1,239 to 1,256; the best pipelines of the search for a bound have 1,252 (60 s).
     most
         The supernodes that count for that; more of them get no more moves.
     chunk, work
@@ -46,7 +44,7 @@ class StageAnnealingEffort:
         The temperature at the end of a round as a fraction of the makespan.
     """
 
-    rounds: tuple[Round, ...] = (
+    rounds: tuple[tuple[float, int, int], ...] = (
         (0.01, 2000, 0),
         (0.1, 6000, 1),
         (1.0, 8000, 0),
@@ -54,7 +52,7 @@ class StageAnnealingEffort:
         (0.03, 6000, 0),
         (0.01, 4000, 0),
     )
-    alone: Round = (0.1, 500, 0)
+    alone: tuple[float, int] = (0.1, 500)
     most: int = 128
     chunk: int = 50_000
     work: int = 100_000_000
@@ -248,19 +246,21 @@ class StageAnnealing:
     rng: np.random.Generator
     moves: int = 0
 
-    def rounds(
-        self, known: Sequence[Valued], planned: Iterable[Round] = EFFORT.rounds
-    ) -> Iterator[StageBorders]:
-        """Yield the best stages of each round.
+    def rounds(self, known: Sequence[Valued], most: int | None = None) -> Iterator[StageBorders]:
+        """Yield the best stages of each round, or of at most some first ones.
 
         They begin with known stages, of which there may be more after each round; each is given with its
         makespan.
         """
-        for hot, moves, place in planned:
+        for hot, moves, place in EFFORT.rounds[:most]:
             if not known or self.over():
                 break
             ranked = sorted(dict(known).items())
             yield self._best(ranked[min(place, len(ranked) - 1)][1], hot, moves)
+
+    def around(self, borders: StageBorders) -> StageBorders:
+        """Return the best stages of a short round, for devices with one stage each."""
+        return self._best(borders, *EFFORT.alone)
 
     def _best(self, borders: StageBorders, hot: float, moves: int) -> StageBorders:
         """Return the best stages of a round that begins with some stages."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
@@ -15,6 +15,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.nets import build_nets
 from partitioner.problem.problem import Nets, Problem
 from partitioner.problem.variants import PipelineProblem
+from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VirtualSchedule
@@ -237,6 +238,16 @@ class StageBorders:
     def of(cls, stage: Ints, kinds: tuple[int, ...] = ()) -> StageBorders:
         """Return the pieces for the stage of every supernode; within a stage supernodes keep their order."""
         return cls(np.argsort(stage, kind="stable"), np.append(0, np.cumsum(np.bincount(stage))), kinds)
+
+    @classmethod
+    def on(cls, devices: Devices, names: Iterable[str], stage: Ints) -> StageBorders:
+        """Return the pieces for the stage of every supernode, on devices of these names."""
+        return cls.of(stage, tuple(kind[0] for name in names if (kind := devices.kind_of(name)) is not None))
+
+    def names(self, devices: Devices) -> tuple[str, ...]:
+        """Return the names of the devices, the first ones of each kind."""
+        numbers = [self.kinds[:rank].count(kind) for rank, kind in enumerate(self.kinds)]
+        return tuple(devices.kinds[kind].device(i) for kind, i in zip(self.kinds, numbers, strict=True))
 
     @classmethod
     def even(cls, weight: Floats, speed: Floats, kinds: tuple[int, ...] = ()) -> StageBorders:

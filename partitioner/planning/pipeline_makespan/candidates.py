@@ -238,38 +238,29 @@ class Ranking:
         which nothing better was found. Inception-v3 in training, 1F1B with 8 microbatches, 60 s: 1,230.3 for
         1,252.0.
         """
-        from partitioner.methods.virtual_stages.annealing import EFFORT  # loads numba
-
         clock, end = self.settings.clock, self.settings.clock.left - seconds
         while clock.left > end and self.in_vain < IN_VAIN and not self.is_proven(bound, CLOSE):
-            best, annealing = self.best, self._annealing
+            best, annealing = self.best, None if self.expired else self._annealing
             if annealing is None or best is None or best.replicas or len(best.order) == 1:
                 return
-            problem, self.in_vain = annealing.estimates.problem, self.in_vain + 1
-            kinds = tuple(kind[0] for name in best.order if (kind := self.devices.kind_of(name)) is not None)
-            start = best.makespan, StageBorders.of(self._stages(problem, best), kinds)
-            for borders in annealing.rounds([start], (EFFORT.alone,)):
-                each = [self.devices.kinds[kind].device for kind in borders.kinds]
-                order = tuple(name(borders.kinds[:i].count(borders.kinds[i])) for i, name in enumerate(each))
-                self.statistics["candidates"] += 1
-                if self._try(self._placement(problem, borders.stage, order), order, {}):
-                    self.in_vain = 0
+            problem = annealing.estimates.problem
+            start = StageBorders.on(self.devices, best.order, self._stages(problem, best))
+            found, self.in_vain = annealing.around(start), self.in_vain + 1
+            order = found.names(self.devices)
+            self.statistics["candidates"] += 1
+            if self._try(self._placement(problem, found.stage, order), order, {}):
+                self.in_vain = 0
 
     @cached_property
     def _annealing(self) -> StageAnnealing | None:
         """The annealing of stages, a step that a plan can do without; None where estimates would be wrong."""
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
-        problem, schedule = self.request.problem(apart=True), ALONE.get(self.regime.schedule or "")
-        unlike = self.chooses or self.devices.levels or self.devices.groups
-        left_out = self.asked.options["deterministic"] or self.settings.compiled_enough or problem.n > MANY
-        if (
-            left_out
-            or unlike
-            or schedule is None
-            or not self.graph.backward.any()
-            or onward_edges(self.graph, problem)
-        ):
+        schedule, deterministic = ALONE.get(self.regime.schedule or ""), self.asked.options["deterministic"]
+        if schedule is None or deterministic or self.settings.compiled_enough or self.chooses:
+            return None
+        problem, unlike = self.request.problem(apart=True), self.devices.levels or self.devices.groups
+        if unlike or problem.n > MANY or not self.graph.backward.any() or onward_edges(self.graph, problem):
             return None
         assert isinstance(problem, PipelineProblem) and problem.pipeline.microbatches is not None
         given = self.graph, problem, schedule, 1, problem.pipeline.microbatches, INPUT_SHARE

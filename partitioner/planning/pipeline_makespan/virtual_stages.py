@@ -138,8 +138,7 @@ class StageRuns:
     def borders(self, solution: Solution) -> StageBorders:
         """Return the stages of a solution."""
         names = list(dict.fromkeys(solution.order or ()))
-        kinds = [kind[0] for name in names if (kind := self.devices.kind_of(name)) is not None]
-        return StageBorders.of(self.stage_of(solution), tuple(kinds))
+        return StageBorders.on(self.devices, names, self.stage_of(solution))
 
     def layers(self, numbered: bool) -> Floats:
         """Return the share of a layer that each supernode is, or of a layer with a number in its name."""
@@ -161,9 +160,7 @@ class StageRuns:
 
     def solution(self, borders: StageBorders) -> Solution:
         """Return the stages on their devices."""
-        kinds, count = self.devices.kinds, borders.stages // self.chunks
-        index = [borders.kinds[:rank].count(kind) for rank, kind in enumerate(borders.kinds)]
-        names = [kinds[kind].device(i) for kind, i in zip(borders.kinds, index, strict=True)]
+        names, count = borders.names(self.devices), borders.stages // self.chunks
         order = tuple(names[rank] for rank in self.schedule.ranks(count, self.chunks))
         where = borders.stage[self.problem.member].tolist()
         stage_of = dict(zip(self.graph.ids, where, strict=True))
@@ -421,7 +418,7 @@ class VirtualRanking(Ranking):
         There are no moves at random if these are a part of the search alone. `rounds` are those of annealing,
         all if None.
         """
-        from partitioner.methods.virtual_stages.annealing import EFFORT, StageAnnealing  # loads numba
+        from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
         rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings.for_share(share)
         search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
@@ -429,6 +426,6 @@ class VirtualRanking(Ranking):
         for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
             self._offer(runs, borders, starts)
         annealing = StageAnnealing(runs.estimates, lambda: settings.expired, rng)
-        for borders in annealing.rounds(starts, EFFORT.rounds[:rounds]):
+        for borders in annealing.rounds(starts, rounds):
             self._offer(runs, borders, starts)
         self.statistics["moves"] += search.moves + annealing.moves

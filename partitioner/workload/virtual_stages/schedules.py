@@ -1,4 +1,4 @@
-"""The schedules with several stages on a device: where stages are, and the order of passes."""
+"""Schedules as rows, with several stages on a device or one: where stages are, and the order of passes."""
 
 from __future__ import annotations
 
