@@ -35,7 +35,7 @@ class StageAnnealingEffort:
     alone
         The same temperature and moves of the rounds where devices have one stage each. Inception-v3 in
         training, 1F1B with 8 microbatches, in 10 s: with 400 moves, four seeds, 1,225 to 1,243, with the
-        longer rounds, three seeds, 1,239 to 1,256; the best pipelines of the search for a bound have 1,252 (60 s).
+        longer rounds, three seeds, 1,239 to 1,256; the search for a bound alone finds 1,252 (60 s).
     most
         The supernodes that count for that; more of them get no more moves.
     chunk, work
