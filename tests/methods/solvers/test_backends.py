@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from partitioner import BackendUnavailable, Devices, Graph
 from partitioner.base.registry import imported
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.splits import Task
-from partitioner.methods.solvers.backends import catalogue
+from partitioner.methods.solvers.backends import catalogue, cbc
 from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, pick
 from partitioner.methods.solvers.program import Builder, Program
@@ -58,6 +59,20 @@ def test_time_limit_without_a_solution(name: str) -> None:
     answer, _ = run(name, hard_program(4, cutoff=40.0), SolverLimits(seconds=0.05))
     assert answer.stop == "time_limit", answer.native
     assert answer.values is None
+
+
+@pytest.mark.parametrize(("seconds", "stop"), [(0.05, "time_limit"), (60.0, "infeasible")])
+def test_what_cbc_proves_at_its_time_limit_is_no_proof(
+    seconds: float, stop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped while it prepares the search, CBC 2.10 calls programs infeasible that have solutions."""
+    program = tmp_path / "cbc"
+    words = "Integer infeasible - objective value 0.00000000"
+    program.write_text(f"#!/bin/sh\nsleep 0.1\nfor last; do :; done\necho '{words}' > \"$last\"\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(cbc, "pulp_cbc_path", str(program))
+    answer, _ = run("cbc", hard_program(), SolverLimits(seconds=seconds))
+    assert (answer.stop, answer.values, answer.native) == (stop, None, "Integer infeasible")
 
 
 @every_backend

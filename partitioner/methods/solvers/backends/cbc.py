@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,9 @@ _STOPS = (("Optimal", "optimal"), ("Infeasible", "infeasible"), ("Integer infeas
 def solve_cbc(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with CBC on one core; report the bounds that its log shows.
 
+    A proof counts only if CBC ended before its time limit: stopped while it prepares the search, CBC 2.10
+    calls programs infeasible that have solutions.
+
     Raises
     ------
     RuntimeError
@@ -31,7 +35,7 @@ def solve_cbc(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     with TemporaryDirectory() as folder:
         model, solution = Path(folder, "model.mps"), Path(folder, "solution.txt")
         model.write_text("\n".join(mps_lines(program)), encoding="ascii")
-        bound = -np.inf
+        bound, began = -np.inf, time.perf_counter()
         command = [pulp_cbc_path, str(model), *_options(limits), "-solve", "-solution", str(solution)]
         with running(command) as cbc:
             for line in cbc.stdout or ():
@@ -40,7 +44,8 @@ def solve_cbc(program: Program, limits: SolverLimits, report: Tell) -> Answer:
                     report(None, bound)
         if not solution.is_file():
             raise RuntimeError(f"CBC ended with code {cbc.returncode} and no solution file")
-        return _answer(solution.read_text(encoding="ascii").splitlines(), program, bound)
+        late = limits.seconds is not None and time.perf_counter() - began >= limits.seconds
+        return _answer(solution.read_text(encoding="ascii").splitlines(), program, bound, late)
 
 
 def _options(limits: SolverLimits) -> list[str]:
@@ -50,11 +55,12 @@ def _options(limits: SolverLimits) -> list[str]:
     return options + ([] if limits.seconds is None else ["-sec", repr(limits.seconds)])
 
 
-def _answer(lines: list[str], program: Program, bound: float) -> Answer:
+def _answer(lines: list[str], program: Program, bound: float, late: bool) -> Answer:
     words = lines[0].split(" - objective")[0].strip()
     stop = next((stop for start, stop in _STOPS if words.startswith(start)), "time_limit")
     if stop == "infeasible":
-        return Answer(stop, None, np.inf, words)
+        return Answer("time_limit", None, bound, words) if late else Answer(stop, None, np.inf, words)
+    stop = "time_limit" if late else stop
     if "no integer solution" in words:
         return Answer(stop, None, bound, words)
     values = np.zeros(program.columns)
