@@ -144,7 +144,7 @@ PATHS = (
     Part("classes of cuts", {"virtual_stages.path_bounds:EFFORT": replace(PATH_BOUNDS, light=())}),
     Part("bound by a walk over chains", {"virtual_stages.bound:WALK": replace(WALK, first=0, steps=0)}),
     Part("moves of borders", {"virtual_stages.borders:BorderDescent.local_optima": _empty}),
-    Part("annealing", {"virtual_stages.annealing:StageAnnealing.rounds": _empty}),
+    Part("annealing", {"virtual_stages.annealing:StageAnnealing.series": _empty}),
 )
 PIPELINES = (
     Part("fill and drain", {"pipeline_bound.fill_drain:FillDrainModel.searches": _empty}),

@@ -19,7 +19,7 @@ Without it 39 of 41 pipelines have a lower bound or a longer makespan (scripts/a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -89,6 +89,8 @@ class FillDrain:
         The number of ideals of the next search, which leaves out less; 0 if there is none.
     met
         The least limit that the last level did not refute, at first infinity.
+    look
+        Called from time to time; it may lower `value`. None: nothing.
     """
 
     problem: PipelineProblem
@@ -104,6 +106,7 @@ class FillDrain:
     fewer: Reduced | None = None
     finer: int = 0
     steps: int = 0
+    look: Callable[[], None] | None = None
     met: float = field(default=np.inf, init=False)
     most_steps: float = field(default_factory=lambda: EFFORT.most_steps, init=False)
     ended: bool = field(default=False, init=False)
@@ -220,6 +223,8 @@ class FillDrain:
                 break
             first, steps = sweep(self.lattice, tally, path, first, step, EFFORT.slice)
             self.steps += steps
+            if self.look is not None:
+                self.look()
         return first
 
     def _spec(self, limit: float, level: DetailLevel) -> MakespanSpec:

@@ -5,9 +5,11 @@ Stages are those of a chain after every move: a supernode takes with it all of i
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,14 @@ import numpy as np
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
-from partitioner.methods.virtual_stages.kernel import PassModel, estimated_makespan
+from partitioner.methods.virtual_stages.kernel import (
+    PassModel,
+    StageCosts,
+    add_transfers,
+    costs_of,
+    empty_times,
+    makespan_by,
+)
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.variants import PipelineProblem
 
@@ -24,39 +33,42 @@ from partitioner.problem.variants import PipelineProblem
 class StageAnnealingEffort:
     """How long stages are annealed.
 
-    On operators of BERT-3 in training (four devices, two stages on each, ``zbv``, 16 microbatches) the rounds
-    lead to a makespan of 110.67, with other seeds, too; rounds that all begin at 0.03, to 118.3 to 120.2.
+    Inception-v3 in training, 1F1B with 8 microbatches, four seeds of 7 s: 1,219.9; all rounds at 0.1: 1,220.1
+    to 1,223.4; of 60,000 moves at 0.1: 1,228 to 1,245. The search for a bound alone finds 1,252 in 60 s.
 
     Parameters
     ----------
-    rounds
-        For each round the temperature at its start as a fraction of the makespan, the moves that are tried
-        for each supernode, and the place of the stages that it begins with: 0 for the best known ones.
-    alone
-        The same temperature and moves of the rounds where devices have one stage each. Inception-v3 in
-        training, 1F1B with 8 microbatches, in 10 s: with 400 moves, four seeds, 1,225 to 1,243, with the
-        longer rounds, three seeds, 1,239 to 1,256; the search for a bound alone finds 1,252 (60 s).
-    most
-        The supernodes that count for that; more of them get no more moves.
+    hot, cold
+        The temperatures at the start of a round, one of which is drawn, and at its end, as fractions of the
+        makespan.
+    moves, each
+        The most moves that are tried in a round, and those for each supernode.
+    fresh, again, stale
+        The temperature and moves of the first round with another number of stages, and of one from the best
+        stages after some series in turn that find nothing better, when all others are forgotten.
+    kept
+        The best stages of each number of which one is drawn for a round to begin with.
+    chance
+        How often a round has another number of stages, where that is asked for.
+    series, in_vain
+        The rounds of a series, and after how many series in turn that find nothing better there are no more.
     chunk, work
         The most moves between two looks at the clock, and the most supernodes and passes in all of them.
-    cold
-        The temperature at the end of a round as a fraction of the makespan.
     """
 
-    rounds: tuple[tuple[float, int, int], ...] = (
-        (0.01, 2000, 0),
-        (0.1, 6000, 1),
-        (1.0, 8000, 0),
-        (0.3, 6000, 2),
-        (0.03, 6000, 0),
-        (0.01, 4000, 0),
-    )
-    alone: tuple[float, int] = (0.1, 500)
-    most: int = 128
+    hot: tuple[float, ...] = (0.02, 0.1)
+    cold: float = 1e-4
+    moves: int = 6000
+    each: int = 100
+    fresh: tuple[float, int] = (0.1, 60_000)
+    again: tuple[float, int] = (0.3, 20_000)
+    stale: int = 6
+    kept: int = 8
+    chance: float = 0.1
+    series: int = 20
+    in_vain: int = 40
     chunk: int = 50_000
     work: int = 100_000_000
-    cold: float = 1e-4
 
 
 EFFORT = StageAnnealingEffort()
@@ -153,6 +165,55 @@ def has_room(room: StageRoom, rank: Ints, stage: Ints, kinds: Ints) -> bool:
     return True
 
 
+class Shifts(NamedTuple):
+    """What :func:`shift` needs from one move to the next.
+
+    Parameters
+    ----------
+    seen
+        Shape (nets,): 1 where the transfers of a net were added last, -1 where they were subtracted.
+    first
+        Shape (devices,): as :func:`partitioner.methods.virtual_stages.kernel.add_transfers` takes it.
+    """
+
+    seen: Ints
+    first: Ints
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def shift(
+    model: PassModel, stage: Ints, kinds: Ints, who: Ints, step: int, shifts: Shifts, costs: StageCosts
+) -> None:
+    """Change what stages cost by a move of some supernodes, after which they are in the stages `stage`."""
+    nets, rows, seen, first = model.nets, model.touched, shifts.seen, shifts.first
+    found = costs.into, costs.out
+    for i in range(len(who)):
+        stage[who[i]] -= step
+    for sign in (-1, 1):
+        for i in range(len(who)):
+            v, place = who[i], stage[who[i]]
+            for direction in range(2):
+                costs.work[place, direction] += sign * model.time[kinds[model.rank[place]], v, direction]
+            for k in range(rows.start[v], rows.start[v + 1]):
+                e = rows.items[k]
+                if seen[e] != sign:
+                    seen[e] = sign
+                    add_transfers(stage, model.rank, nets, e, sign * nets.cost[e], first, found)
+        if sign < 0:
+            for i in range(len(who)):
+                stage[who[i]] += step
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def copy_costs(source: StageCosts, target: StageCosts) -> None:
+    """Copy what stages cost into other arrays."""
+    for s in range(len(source.work)):
+        for direction in range(2):
+            target.work[s, direction] = source.work[s, direction]
+            target.into[s, direction] = source.into[s, direction]
+            target.out[s, direction] = source.out[s, direction]
+
+
 @njit(cache=True, nogil=True)
 def anneal_stages(
     model: PassModel,
@@ -186,6 +247,11 @@ def anneal_stages(
     size, who = np.zeros(stages, np.int64), np.empty(FEW + 2, np.int64)
     for i in range(len(stage)):
         size[stage[i]] += 1
+    if limited and not has_room(room, model.rank, stage, kinds):
+        value[:] = np.inf
+    costs, moved = costs_of(model, stage, kinds), costs_of(model, stage, kinds)
+    shifts = Shifts(np.zeros(len(model.nets.cost), np.int64), np.full(len(kinds), 2 * stages, np.int64))
+    times = empty_times(model)
     for tried in range(steps):
         temperature = temperatures[0] * (temperatures[1] / temperatures[0]) ** (tried / steps)
         one, other, step, count = np.int64(0), np.int64(0), 0, np.int64(0)
@@ -206,8 +272,16 @@ def anneal_stages(
         # The makespan up to which the move is accepted is drawn first; the memory is looked at last.
         if accepted:
             limit = value[0] - temperature * np.log(draw_unit(rng))
-            found = estimated_makespan(model, stage, kinds)
+            if exchange:
+                copy_costs(costs_of(model, stage, kinds), moved)
+            else:
+                shift(model, stage, kinds, who[:count], step, shifts, moved)
+            found = makespan_by(model, moved, kinds, times)
             accepted = found <= limit and (not limited or has_room(room, model.rank, stage, kinds))
+            if accepted:
+                copy_costs(moved, costs)
+            else:
+                copy_costs(costs, moved)
         if not accepted:
             for i in range(count):
                 stage[who[i]] -= step
@@ -225,6 +299,8 @@ def anneal_stages(
 
 
 Valued = tuple[float, StageBorders]
+VALUE = itemgetter(0)
+ALIKE = 1e-9  # of a makespan: the distance up to which two are the same
 
 
 @dataclass
@@ -239,42 +315,103 @@ class StageAnnealing:
         Whether the search must end.
     rng
         The source of random moves.
+    vary
+        Whether some rounds have other numbers of stages.
+
+    Attributes
+    ----------
+    moves, vain
+        The moves that were tried, and the last series in turn that found nothing better.
+    best, kept
+        The best stages of all, and the best ones of each number from which rounds begin.
     """
 
     estimates: StageEstimates
     over: Callable[[], bool]
     rng: np.random.Generator
-    moves: int = 0
+    vary: bool = False
+    moves: int = field(default=0, init=False)
+    vain: int = field(default=0, init=False)
+    best: Valued | None = field(default=None, init=False)
+    kept: dict[int, list[Valued]] = field(default_factory=dict, init=False)
 
-    def rounds(self, known: Sequence[Valued], most: int | None = None) -> Iterator[StageBorders]:
-        """Yield the best stages of each round, or of at most some first ones.
+    def series(self, known: Sequence[Valued], most: int | None = None) -> Iterator[StageBorders]:
+        """Yield the best stages after each series of rounds, which begin with known ones, or after some.
 
-        They begin with known stages, of which there may be more after each round; each is given with its
-        makespan.
+        There are no more if a number of series in turn found nothing better.
         """
-        for hot, moves, place in EFFORT.rounds[:most]:
-            if not known or self.over():
+        while known and not self.exhausted and most != 0 and not self.over():
+            known = [self.improved(*(borders for _, borders in known))]
+            most = None if most is None else most - 1
+            yield known[0][1]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last series in turn found nothing better."""
+        return self.vain >= EFFORT.in_vain
+
+    def improved(self, *known: StageBorders) -> Valued:
+        """Return the best stages of all rounds, after a series of some that may begin with known stages."""
+        before = self.best[0] if self.best else np.inf
+        for borders in known:
+            if (value := self.estimates.makespan(borders)) < before * (1 - ALIKE):
+                self._keep(value, borders)
+        assert self.best is not None
+        if self.vain and self.vain % EFFORT.stale == 0:
+            self.kept.clear()
+            value, borders = self._annealed(self.best[1], *EFFORT.again)
+            self._keep(*((value, borders) if value < np.inf else self.best))
+        for _ in range(EFFORT.series):
+            if self.over():
                 break
-            ranked = sorted(dict(known).items())
-            yield self._best(ranked[min(place, len(ranked) - 1)][1], hot, moves)
+            self._keep(*self._annealed(*self._start()))
+        self.vain = 0 if self.best[0] < before * (1 - ALIKE) else self.vain + 1
+        return self.best
 
-    def around(self, borders: StageBorders) -> StageBorders:
-        """Return the best stages of a short round, for devices with one stage each."""
-        return self._best(borders, *EFFORT.alone)
+    def _keep(self, value: float, borders: StageBorders) -> None:
+        """Keep stages that are among the best of their number, instead of others of the same makespan."""
+        row = self.kept.setdefault(borders.stages, [])
+        if value < np.inf:
+            row[:] = [one for one in row if abs(value - one[0]) > ALIKE * value]
+            insort(row, (value, borders), key=VALUE)
+            del row[EFFORT.kept :]
+            self.best = row[0] if self.best is None else min(self.best, row[0], key=VALUE)
 
-    def _best(self, borders: StageBorders, hot: float, moves: int) -> StageBorders:
-        """Return the best stages of a round that begins with some stages."""
+    def _start(self) -> tuple[StageBorders, float, int]:
+        """Return stages to begin with, and the temperature and moves of the round."""
+        best = min((row[0] for row in self.kept.values() if row), key=VALUE)[1]
+        other = self._other(best) if self.vary and self.rng.random() < EFFORT.chance else None
+        row = self.kept.get((other or best).stages)
+        if other and not row:
+            return other, *EFFORT.fresh
+        assert row
+        moves = min(EFFORT.moves, EFFORT.each * self.estimates.problem.n)
+        return row[int(self.rng.integers(len(row)))][1], float(self.rng.choice(EFFORT.hot)), moves
+
+    def _other(self, borders: StageBorders) -> StageBorders | None:
+        """Return the stages with one more, on a device that is not used, or one less; None if that fails."""
+        place = int(self.rng.integers(borders.stages))
+        if self.rng.random() < 0.5:
+            return borders.joined(place) if place else None
+        count = self.estimates.problem.count
+        kinds = np.flatnonzero(count > np.bincount(borders.kinds, minlength=len(count)))
+        one_node = borders.borders[place + 1] - borders.borders[place] == 1
+        return None if one_node or not len(kinds) else borders.parted(place, int(self.rng.choice(kinds)))
+
+    def _annealed(self, borders: StageBorders, hot: float, moves: int) -> Valued:
+        """Return the best stages of a round, of an infinite makespan if the memory holds none of them."""
         estimates, stage, kinds = self.estimates, borders.stage, np.array(borders.kinds)
         problem, value = estimates.problem, estimates.makespan(borders)
         state = AnnealedStages(stage, kinds, stage.copy(), kinds.copy(), np.full(2, value))
         bits = self.rng.integers(1, 2**63, 1, dtype=np.uint64)
         model, room = estimates.model(borders.stages), StageRoom.of(problem, estimates.held(borders))
         given = model, room, problem.successors, problem.predecessors, state, bits
-        chunk = min(EFFORT.chunk, 1 + EFFORT.work // (problem.n + len(model.graph.stage)))
-        parts = -(-moves * min(problem.n, EFFORT.most) // chunk)
+        chunk = min(moves, EFFORT.chunk, 1 + EFFORT.work // (problem.n + len(model.graph.stage)))
+        parts = -(-moves // chunk)
         for temperatures in pairwise((value * np.geomspace(hot, EFFORT.cold, parts + 1)).tolist()):
             if self.over():
                 break
             anneal_stages(*given, chunk, temperatures)
             self.moves += chunk
-        return StageBorders.of(state.best_stage, tuple(state.best_kinds.tolist()))
+        found = StageBorders.of(state.best_stage, tuple(state.best_kinds.tolist()))
+        return float(state.value[1]), found

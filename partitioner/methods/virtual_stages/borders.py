@@ -76,6 +76,7 @@ class StageEstimates:
                 graph,
                 np.array(self.schedule.ranks(devices, self.chunks)),
                 stage_nets(self.nets),
+                self.nets.of_node,
                 np.ascontiguousarray(self.time.transpose(0, 2, 1)),
                 problem.transfer_factor,
                 self.input_share if graph.halves else 1.0,
@@ -273,6 +274,23 @@ class StageBorders:
             own = self.order[first:last]
             stage[own] = i * pieces + _even(weight[own], np.ones(min(pieces, len(own))))
         return StageBorders.of(np.unique(stage, return_inverse=True)[1], self.kinds)
+
+    def parted(self, stage: int, kind: int) -> StageBorders:
+        """Return the stages with one of them divided, the second half of it on a device of some kind.
+
+        Examples
+        --------
+        >>> StageBorders.of(np.array([0, 0, 1]), (0, 0)).parted(0, 1).joined(2)
+        StageBorders(order=array([0, 1, 2]), borders=array([0, 1, 3]), kinds=(0, 1))
+        """
+        middle = int(self.borders[stage] + self.borders[stage + 1]) // 2
+        kinds = (*self.kinds[: stage + 1], kind, *self.kinds[stage + 1 :])
+        return replace(self, borders=np.insert(self.borders, stage + 1, middle), kinds=kinds)
+
+    def joined(self, stage: int) -> StageBorders:
+        """Return the stages with one of them added to the one before, on the device of that."""
+        kinds = (*self.kinds[:stage], *self.kinds[stage + 1 :])
+        return replace(self, borders=np.delete(self.borders, stage), kinds=kinds)
 
     def moves(self) -> Iterator[tuple[int, int, int]]:
         """Yield the moves of neighbouring borders as first border, one after the last, and distance."""

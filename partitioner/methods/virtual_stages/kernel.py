@@ -1,4 +1,4 @@
-"""The compiled parts: longest paths, transfers of stages, and a step of the program over pairs of cuts."""
+"""The compiled parts: longest paths, costs of stages, and a step of the program over pairs of cuts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints, Rows
 from partitioner.problem.problem import Nets
 
 
@@ -69,11 +69,25 @@ def stage_nets(nets: Nets) -> StageNets:
     return StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
 
 
+class StageCosts(NamedTuple):
+    """What stages cost in their forward and backward passes, each array of shape (stages, 2).
+
+    Parameters
+    ----------
+    work
+        The processing times.
+    into, out
+        The transfers that a stage fetches and sends, before the factor of its device.
+    """
+
+    work: Floats
+    into: Floats
+    out: Floats
+
+
 @njit(cache=True, nogil=True)
 def stage_transfers(stage: Ints, rank: Ints, nets: StageNets, into: Floats, out: Floats) -> None:
     """Add to `into` and `out`, shape (stages, 2), the transfers of the forward and backward passes.
-
-    A device sends a tensor once, and fetches it once, in the first of its passes that reads it.
 
     Parameters
     ----------
@@ -82,27 +96,39 @@ def stage_transfers(stage: Ints, rank: Ints, nets: StageNets, into: Floats, out:
     nets
         The nets.
     """
-    stages, devices = len(rank), rank.max() + 1
-    pin_start, pins, cost, source = nets.pin_start, nets.pins, nets.cost, nets.source
-    first = np.full(devices, 2 * stages, np.int64)
-    for e in range(len(cost)):
-        home = rank[stage[source[e]]]
-        cut = False
-        for i in range(pin_start[e], pin_start[e + 1]):
-            s = stage[pins[i]]
-            d = rank[s]
-            if d != home:
-                cut = True
-                first[d] = min(first[d], s if nets.read[i] == 0 else 2 * stages - 1 - s)
-        if not cut:
-            continue
-        out[stage[source[e]], nets.made[e]] += cost[e]
-        for d in range(devices):
-            if first[d] < stages:
-                into[first[d], 0] += cost[e]
-            elif first[d] < 2 * stages:
-                into[2 * stages - 1 - first[d], 1] += cost[e]
-            first[d] = 2 * stages
+    first = np.full(rank.max() + 1, 2 * len(rank), np.int64)
+    for e in range(len(nets.cost)):
+        add_transfers(stage, rank, nets, e, nets.cost[e], first, (into, out))
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def add_transfers(
+    stage: Ints, rank: Ints, nets: StageNets, e: int, cost: float, first: Ints, found: tuple[Floats, Floats]
+) -> None:
+    """Add the transfers of net `e`, each of which takes `cost`, to what stages fetch and send.
+
+    A device sends a tensor once, and fetches it once, in the first of its passes that reads it. `first`,
+    shape (devices,), is twice the number of stages before and after.
+    """
+    into, out = found
+    stages, source, cut = len(rank), nets.source[e], False
+    home = rank[stage[source]]
+    for i in range(nets.pin_start[e], nets.pin_start[e + 1]):
+        s = stage[nets.pins[i]]
+        d = rank[s]
+        if d != home:
+            cut = True
+            first[d] = min(first[d], s if nets.read[i] == 0 else 2 * stages - 1 - s)
+    if not cut:
+        return
+    out[stage[source], nets.made[e]] += cost
+    for i in range(nets.pin_start[e], nets.pin_start[e + 1]):
+        d = rank[stage[nets.pins[i]]]
+        if first[d] < stages:
+            into[first[d], 0] += cost
+        elif first[d] < 2 * stages:
+            into[2 * stages - 1 - first[d], 1] += cost
+        first[d] = 2 * stages
 
 
 class PassModel(NamedTuple):
@@ -114,8 +140,8 @@ class PassModel(NamedTuple):
         The passes of a batch.
     rank
         Shape (stages,): the device of every stage.
-    nets
-        The nets of the supernodes.
+    nets, touched
+        The nets of the supernodes, and rows over supernodes: the nets of each.
     time
         Shape (kinds, supernodes, 2): the times of the forward and backward passes.
     factor
@@ -129,10 +155,29 @@ class PassModel(NamedTuple):
     graph: PassGraph
     rank: Ints
     nets: StageNets
+    touched: Rows
     time: Floats
     factor: Floats
     share: float
     sequential: bool
+
+
+class PassTimes(NamedTuple):
+    """What a longest path is found in.
+
+    Parameters
+    ----------
+    length, sent, fetched
+        Shape (stages, 3): as :func:`path_ends` takes them.
+    end, via
+        Shape (passes,): filled by it.
+    """
+
+    length: Floats
+    sent: Floats
+    fetched: Floats
+    end: Floats
+    via: Ints
 
 
 @njit(cache=True, nogil=True)
@@ -146,20 +191,40 @@ def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints) -> float:
     stage, kinds
         Shape (supernodes,) and (devices,): the stage of each supernode, and the kind of each device.
     """
-    stages, passes = len(model.rank), len(model.graph.stage)
+    found: float = makespan_by(model, costs_of(model, stage, kinds), kinds, empty_times(model))
+    return found
+
+
+@njit(cache=True, inner=True)
+def empty_times(model: PassModel) -> PassTimes:
+    """Return arrays for :func:`makespan_by`."""
+    shape, passes = (len(model.rank), 3), len(model.graph.stage)
     end, via = np.empty(passes), np.empty(passes, np.int64)
-    into, out, length = np.zeros((stages, 2)), np.zeros((stages, 2)), np.zeros((stages, 3))
-    sent, fetched = np.zeros((stages, 3)), np.zeros((stages, 3))
-    stage_transfers(stage, model.rank, model.nets, into, out)
+    return PassTimes(np.zeros(shape), np.zeros(shape), np.zeros(shape), end, via)
+
+
+@njit(cache=True, inner=True)
+def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> StageCosts:
+    """Return what stages cost on devices of these kinds."""
+    shape = (len(model.rank), 2)
+    costs = StageCosts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    stage_transfers(stage, model.rank, model.nets, costs.into, costs.out)
     for i in range(len(stage)):
-        s = stage[i]
         for direction in range(2):
-            length[s, direction] += model.time[kinds[model.rank[s]], i, direction]
-    for s in range(stages):
-        factor, backward = model.factor[kinds[model.rank[s]]], length[s, 1]
-        length[s, 1], length[s, 2] = backward * model.share, backward * (1 - model.share)
+            costs.work[stage[i], direction] += model.time[kinds[model.rank[stage[i]]], i, direction]
+    return costs
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def makespan_by(model: PassModel, costs: StageCosts, kinds: Ints, times: PassTimes) -> float:
+    """Return the makespan by what stages cost; `times` are overwritten."""
+    length, sent, fetched, end, via = times
+    for s in range(len(model.rank)):
+        factor, backward = model.factor[kinds[model.rank[s]]], costs.work[s, 1]
+        length[s, 0], length[s, 1] = costs.work[s, 0], backward * model.share
+        length[s, 2] = backward * (1 - model.share)
         for direction in range(2):
-            coming, going = into[s, direction] * factor, out[s, direction] * factor
+            coming, going = costs.into[s, direction] * factor, costs.out[s, direction] * factor
             if model.sequential:
                 length[s, direction] += coming + going
             else:
@@ -418,66 +483,3 @@ def slower_pair(
                 found = slower
                 break
     return found
-
-
-class StagePrices(NamedTuple):
-    """What stages pay by their number.
-
-    Parameters
-    ----------
-    load
-        Shape (stages, terms): the price of each term of a load.
-    once, kept
-        Shape (stages,): the prices of what is held once, and of the activations of a sample.
-    """
-
-    load: Floats
-    once: Floats
-    kept: Floats
-
-
-@njit(cache=True, nogil=True)
-def cheapest_stages(
-    low: Floats, first: Ints, end: Ints, modes: Modes, prices: StagePrices, borders: Ints, chosen: Ints
-) -> float:
-    """Return the least price of all stages; fill `borders`, (stages + 1,), and their modes, (stages,).
-
-    It is infinite if there are no stages between the cuts.
-
-    Parameters
-    ----------
-    low
-        Shape (terms, m, m): the terms of loads, infinite where there is no stage.
-    first, end, modes
-        The modes of stages, as in :class:`PairedStages`.
-    prices
-        The prices.
-    borders, chosen
-        Filled.
-    """
-    terms, m, stages = len(low), len(first), len(chosen)
-    reached = np.full((stages + 1, m), np.inf)
-    parent, mode = np.zeros((stages + 1, m), np.int64), np.zeros((stages + 1, m), np.int64)
-    reached[0, 0] = 0.0
-    for stage in range(stages):
-        once, kept = prices.once[stage], prices.kept[stage]
-        for a in range(m):
-            if reached[stage, a] == np.inf:
-                continue
-            for b in range(a + 1, m):
-                if low[0, a, b] == np.inf:
-                    continue
-                price = reached[stage, a]
-                for t in range(terms):
-                    price += prices.load[stage, t] * low[t, a, b]
-                for i in range(first[a, b], end[a, b]):
-                    slower = prices.load[stage, 0] * modes.slower[i]
-                    total = price + slower + once * modes.once[i] + kept * modes.kept[i]
-                    if total < reached[stage + 1, b]:
-                        reached[stage + 1, b] = total
-                        parent[stage + 1, b], mode[stage + 1, b] = a, i
-    borders[stages] = m - 1
-    for stage in range(stages, 0, -1):
-        borders[stage - 1] = parent[stage, borders[stage]]
-        chosen[stage - 1] = mode[stage, borders[stage]]
-    return float(reached[stages, m - 1])

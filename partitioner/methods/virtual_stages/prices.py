@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.kernel import StagePrices, cheapest_stages
+from partitioner.methods.virtual_stages.kernel import Modes
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Floats, Ints
 
@@ -49,6 +50,69 @@ class RankPricesEffort:
 
 EFFORT = RankPricesEffort()
 ROUNDING = 1e-12
+
+
+class StagePrices(NamedTuple):
+    """What stages pay by their number.
+
+    Parameters
+    ----------
+    load
+        Shape (stages, terms): the price of each term of a load.
+    once, kept
+        Shape (stages,): the prices of what is held once, and of the activations of a sample.
+    """
+
+    load: Floats
+    once: Floats
+    kept: Floats
+
+
+@njit(cache=True, nogil=True)
+def cheapest_stages(
+    low: Floats, first: Ints, end: Ints, modes: Modes, prices: StagePrices, borders: Ints, chosen: Ints
+) -> float:
+    """Return the least price of all stages; fill `borders`, (stages + 1,), and their modes, (stages,).
+
+    It is infinite if there are no stages between the cuts.
+
+    Parameters
+    ----------
+    low
+        Shape (terms, m, m): the terms of loads, infinite where there is no stage.
+    first, end, modes
+        The modes of stages, as in :class:`PairedStages`.
+    prices
+        The prices.
+    borders, chosen
+        Filled.
+    """
+    terms, m, stages = len(low), len(first), len(chosen)
+    reached = np.full((stages + 1, m), np.inf)
+    parent, mode = np.zeros((stages + 1, m), np.int64), np.zeros((stages + 1, m), np.int64)
+    reached[0, 0] = 0.0
+    for stage in range(stages):
+        once, kept = prices.once[stage], prices.kept[stage]
+        for a in range(m):
+            if reached[stage, a] == np.inf:
+                continue
+            for b in range(a + 1, m):
+                if low[0, a, b] == np.inf:
+                    continue
+                price = reached[stage, a]
+                for t in range(terms):
+                    price += prices.load[stage, t] * low[t, a, b]
+                for i in range(first[a, b], end[a, b]):
+                    slower = prices.load[stage, 0] * modes.slower[i]
+                    total = price + slower + once * modes.once[i] + kept * modes.kept[i]
+                    if total < reached[stage + 1, b]:
+                        reached[stage + 1, b] = total
+                        parent[stage + 1, b], mode[stage + 1, b] = a, i
+    borders[stages] = m - 1
+    for stage in range(stages, 0, -1):
+        borders[stage - 1] = parent[stage, borders[stage]]
+        chosen[stage - 1] = mode[stage, borders[stage]]
+    return float(reached[stages, m - 1])
 
 
 class PricedBound(NamedTuple):

@@ -218,10 +218,7 @@ class StageRuns:
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
-MANY, ROUNDS = (
-    100,
-    4,
-)  # supernodes whose stages are annealed for more than a round before bounds, and how many
+MANY, SERIES = 100, 8  # supernodes from which on there are more series of annealing before bounds
 NEAR = 1e-3  # the gap below which stages are not annealed
 LINE, LOADS, MOVES, PATHS = 0.2, 0.1, 0.1, 0.7  # parts of the remaining time for steps of the search
 USUAL = "1f1b"  # the schedule with one stage on a device whose pipelines are searched without cuts
@@ -260,12 +257,12 @@ class VirtualRanking(Ranking):
             self._from_line(runs, count, runs.chunks, starts)
         bound = self._least_load(runs, starts)
         if not self.is_proven(bound, self.settings.gap):
-            self._move_borders(runs, starts, MOVES, ROUNDS if runs.problem.n > MANY else 1)
+            self._move_borders(runs, starts, MOVES, SERIES if runs.problem.n > MANY else 2)
         bound = max(bound, self._by_paths(self._fastest(runs), counts, bound, starts))
         if not self.is_proven(bound, self.settings.gap):
             for count in lines:
                 self._from_line(runs, count * runs.chunks, 1, starts)
-            self._move_borders(runs, starts, rounds=0 if self.is_proven(bound, NEAR) else None)
+            self._move_borders(runs, starts, series=0 if self.is_proven(bound, NEAR) else None)
         return bound
 
     def _least_load(self, runs: StageRuns, starts: list[Start]) -> float:
@@ -411,11 +408,11 @@ class VirtualRanking(Ranking):
         return timeline.makespan
 
     def _move_borders(
-        self, runs: StageRuns, starts: list[Start], share: float = 1.0, rounds: int | None = None
+        self, runs: StageRuns, starts: list[Start], share: float = 1.0, series: int | None = None
     ) -> None:
         """Simulate stages whose borders no move improves, from the best starts, at random, and annealed ones.
 
-        There are no moves at random if these are a part of the search alone. `rounds` are those of annealing,
+        There are no moves at random if these are a part of the search alone. `series` are those of annealing,
         all if None.
         """
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
@@ -426,6 +423,6 @@ class VirtualRanking(Ranking):
         for borders in islice(search.local_optima(first), len(first) if share < 1 else None):
             self._offer(runs, borders, starts)
         annealing = StageAnnealing(runs.estimates, lambda: settings.expired, rng)
-        for borders in annealing.rounds(starts, rounds):
+        for borders in annealing.series(starts, series):
             self._offer(runs, borders, starts)
         self.statistics["moves"] += search.moves + annealing.moves

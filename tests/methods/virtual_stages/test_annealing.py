@@ -65,10 +65,13 @@ def test_stages_stay_chains_that_fit_and_become_the_best(seed: int, memory: floa
     estimate = runs.estimates.makespan
     ranked = sorted(every_chain(runs), key=estimate)
     for start in ranked[-1:]:
-        known, rng = [(estimate(start), start)], np.random.default_rng(seed)
-        for found in StageAnnealing(runs.estimates, lambda: False, rng).rounds(known):
+        known = [(estimate(start), start)]
+        annealing = StageAnnealing(runs.estimates, lambda: False, np.random.default_rng(seed))
+        for found in annealing.series(known):
             assert is_chain(runs, found) and runs.obeys(found) and estimate(found) <= known[0][0]
+            assert annealing.best == (pytest.approx(estimate(found), rel=1e-9), found)
             known.append((estimate(found), found))
+        assert annealing.exhausted
         assert memory < 1000.0 or min(value for value, _ in known) == pytest.approx(estimate(ranked[0]))
     assert ranked or memory < 1000.0
 
@@ -77,5 +80,5 @@ def test_nothing_is_annealed_after_the_time_or_without_a_start() -> None:
     runs = random_runs(0, "zbv", 1000.0)
     start = runs.even(runs.work, np.array([0, 1]))
     known, rng = [(runs.estimates.makespan(start), start)], np.random.default_rng(0)
-    assert not list(StageAnnealing(runs.estimates, lambda: True, rng).rounds(known))
-    assert not list(StageAnnealing(runs.estimates, lambda: False, rng).rounds([]))
+    assert not list(StageAnnealing(runs.estimates, lambda: True, rng).series(known))
+    assert not list(StageAnnealing(runs.estimates, lambda: False, rng).series([]))

@@ -107,6 +107,26 @@ def test_annealing_finds_better_pipelines(name: str, first: int, count: int) -> 
     assert better > count / 2
 
 
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("start", [1, 3])
+@pytest.mark.parametrize(("first", "count"), [(0, 2), pytest.param(2, 12, marks=pytest.mark.slow)])
+def test_annealing_finds_the_best_number_of_stages(first: int, count: int, start: int, name: str) -> None:
+    """From two stages and from four, unless their number is given; the best of all pipelines."""
+    for seed in range(first, first + count):
+        graph, devices = random_line(seed, 6), Devices((DeviceKind("gpu", 4),))
+        cases = every_pipeline(6, 4)
+        makespan = {i: simulate(graph, devices, placed, name, 3).makespan for i, placed in enumerate(cases)}
+        of_size = {i for i, placed in enumerate(cases) if len(set(placed.values())) == start + 1}
+        for limits, which in ((Constraints(), set(makespan)), (Constraints(stages=start + 1), of_size)):
+            asked = {"schedule": name, "microbatches": 3, "time_limit": 60, "constraints": limits}
+            request = request_of(Workload(graph, devices), SIMULATED, **asked)
+            ranking = Ranking(request, request.settings)
+            ranking.start_from(cases[min(of_size)])
+            ranking.anneal(0.0, 0.5)
+            assert ranking.best is not None
+            assert ranking.best.makespan == pytest.approx(min(makespan[i] for i in which), rel=1e-9)
+
+
 @pytest.mark.parametrize("changed", [{"deterministic": True}, {"schedule": "inference"}])
 def test_nothing_is_annealed_in_other_runs(changed: dict[str, Any]) -> None:
     """Deterministic ones do not depend on the time, and schedules without backward passes have other rows."""
