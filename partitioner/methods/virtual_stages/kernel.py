@@ -69,7 +69,7 @@ def stage_nets(nets: Nets) -> StageNets:
     return StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
 
 
-class StageCosts(NamedTuple):
+class RunCosts(NamedTuple):
     """What stages cost in their forward and backward passes, each array of shape (stages, 2).
 
     Parameters
@@ -204,10 +204,10 @@ def empty_times(model: PassModel) -> PassTimes:
 
 
 @njit(cache=True, inner=True)
-def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> StageCosts:
+def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> RunCosts:
     """Return what stages cost on devices of these kinds."""
     shape = (len(model.rank), 2)
-    costs = StageCosts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    costs = RunCosts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     stage_transfers(stage, model.rank, model.nets, costs.into, costs.out)
     for i in range(len(stage)):
         for direction in range(2):
@@ -216,7 +216,7 @@ def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> StageCosts:
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def makespan_by(model: PassModel, costs: StageCosts, kinds: Ints, times: PassTimes) -> float:
+def makespan_by(model: PassModel, costs: RunCosts, kinds: Ints, times: PassTimes) -> float:
     """Return the makespan by what stages cost; `times` are overwritten."""
     length, sent, fetched, end, via = times
     for s in range(len(model.rank)):
