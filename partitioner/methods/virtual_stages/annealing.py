@@ -19,7 +19,7 @@ from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
 from partitioner.methods.virtual_stages.kernel import (
     PassModel,
-    RunCosts,
+    PassCosts,
     add_transfers,
     costs_of,
     empty_times,
@@ -183,7 +183,7 @@ class Shifts(NamedTuple):
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def shift(
-    model: PassModel, stage: Ints, kinds: Ints, who: Ints, step: int, shifts: Shifts, costs: RunCosts
+    model: PassModel, stage: Ints, kinds: Ints, who: Ints, step: int, shifts: Shifts, costs: PassCosts
 ) -> None:
     """Change what stages cost by a move of some supernodes, after which they are in the stages `stage`."""
     nets, rows, seen, first = model.nets, model.touched, shifts.seen, shifts.first
@@ -206,7 +206,7 @@ def shift(
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def copy_costs(source: RunCosts, target: RunCosts) -> None:
+def copy_costs(source: PassCosts, target: PassCosts) -> None:
     """Copy what stages cost into other arrays."""
     for s in range(len(source.work)):
         for direction in range(2):

@@ -69,7 +69,7 @@ def stage_nets(nets: Nets) -> StageNets:
     return StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
 
 
-class RunCosts(NamedTuple):
+class PassCosts(NamedTuple):
     """What stages cost in their forward and backward passes, each array of shape (stages, 2).
 
     Parameters
@@ -162,7 +162,7 @@ class PassModel(NamedTuple):
     sequential: bool
 
 
-class PassTimes(NamedTuple):
+class PathTimes(NamedTuple):
     """What a longest path is found in.
 
     Parameters
@@ -196,18 +196,18 @@ def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints) -> float:
 
 
 @njit(cache=True, inner=True)
-def empty_times(model: PassModel) -> PassTimes:
+def empty_times(model: PassModel) -> PathTimes:
     """Return arrays for :func:`makespan_by`."""
     shape, passes = (len(model.rank), 3), len(model.graph.stage)
     end, via = np.empty(passes), np.empty(passes, np.int64)
-    return PassTimes(np.zeros(shape), np.zeros(shape), np.zeros(shape), end, via)
+    return PathTimes(np.zeros(shape), np.zeros(shape), np.zeros(shape), end, via)
 
 
 @njit(cache=True, inner=True)
-def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> RunCosts:
+def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> PassCosts:
     """Return what stages cost on devices of these kinds."""
     shape = (len(model.rank), 2)
-    costs = RunCosts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    costs = PassCosts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     stage_transfers(stage, model.rank, model.nets, costs.into, costs.out)
     for i in range(len(stage)):
         for direction in range(2):
@@ -216,7 +216,7 @@ def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> RunCosts:
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def makespan_by(model: PassModel, costs: RunCosts, kinds: Ints, times: PassTimes) -> float:
+def makespan_by(model: PassModel, costs: PassCosts, kinds: Ints, times: PathTimes) -> float:
     """Return the makespan by what stages cost; `times` are overwritten."""
     length, sent, fetched, end, via = times
     for s in range(len(model.rank)):
