@@ -18,8 +18,8 @@ from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
 from partitioner.methods.virtual_stages.kernel import (
-    PassModel,
     PassCosts,
+    PassModel,
     add_transfers,
     costs_of,
     empty_times,
