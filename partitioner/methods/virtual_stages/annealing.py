@@ -249,7 +249,7 @@ def anneal_stages(
     for i in range(len(stage)):
         size[stage[i]] += 1
     if limited and not has_room(room, model.rank, stage, kinds):
-        value[:] = np.inf
+        value[0] = value[1] = np.inf
     costs, moved = costs_of(model, stage, kinds), costs_of(model, stage, kinds)
     shifts = Shifts(np.zeros(len(model.nets.cost), np.int64), np.full(len(kinds), 2 * stages, np.int64))
     times = empty_times(model)
