@@ -17,14 +17,7 @@ import numpy as np
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
-from partitioner.methods.virtual_stages.kernel import (
-    PassCosts,
-    PassModel,
-    add_transfers,
-    costs_of,
-    empty_times,
-    makespan_by,
-)
+from partitioner.methods.virtual_stages.kernel import WORK, PassModel, add_transfers, costs_of, makespan_by
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.variants import PipelineProblem
 
@@ -166,53 +159,32 @@ def has_room(room: StageRoom, rank: Ints, stage: Ints, kinds: Ints) -> bool:
     return True
 
 
-class Shifts(NamedTuple):
-    """What :func:`shift` needs from one move to the next.
-
-    Parameters
-    ----------
-    seen
-        Shape (nets,): 1 where the transfers of a net were added last, -1 where they were subtracted.
-    first
-        Shape (devices,): as :func:`partitioner.methods.virtual_stages.kernel.add_transfers` takes it.
-    """
-
-    seen: Ints
-    first: Ints
-
-
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
 def shift(
-    model: PassModel, stage: Ints, kinds: Ints, who: Ints, step: int, shifts: Shifts, costs: PassCosts
+    model: PassModel, stage: Ints, kinds: Ints, who: Ints, step: int, marks: tuple[Ints, Ints], costs: Floats
 ) -> None:
-    """Change what stages cost by a move of some supernodes, after which they are in the stages `stage`."""
-    nets, rows, seen, first = model.nets, model.touched, shifts.seen, shifts.first
-    found = costs.into, costs.out
+    """Change what stages cost by a move of some supernodes, after which they are in the stages `stage`.
+
+    Subtracted is what they and their nets cost before, each net once, and added what they cost now. `marks`
+    has for each net the sign with which it was counted last, at first 0, and what the kernel of transfers
+    takes as `first`.
+    """
+    nets, rows, seen, first = model.nets, model.nets.of_node, marks[0], marks[1]
     for i in range(len(who)):
         stage[who[i]] -= step
     for sign in (-1, 1):
         for i in range(len(who)):
             v, place = who[i], stage[who[i]]
             for direction in range(2):
-                costs.work[place, direction] += sign * model.time[kinds[model.rank[place]], v, direction]
+                costs[place, WORK, direction] += sign * model.time[kinds[model.rank[place]], v, direction]
             for k in range(rows.start[v], rows.start[v + 1]):
                 e = rows.items[k]
                 if seen[e] != sign:
                     seen[e] = sign
-                    add_transfers(stage, model.rank, nets, e, sign * nets.cost[e], first, found)
+                    add_transfers(stage, model.rank, nets, e, sign, first, costs)
         if sign < 0:
             for i in range(len(who)):
                 stage[who[i]] += step
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def copy_costs(source: PassCosts, target: PassCosts) -> None:
-    """Copy what stages cost into other arrays."""
-    for s in range(len(source.work)):
-        for direction in range(2):
-            target.work[s, direction] = source.work[s, direction]
-            target.into[s, direction] = source.into[s, direction]
-            target.out[s, direction] = source.out[s, direction]
 
 
 @njit(cache=True, nogil=True)
@@ -251,8 +223,7 @@ def anneal_stages(
     if limited and not has_room(room, model.rank, stage, kinds):
         value[0] = value[1] = np.inf
     costs, moved = costs_of(model, stage, kinds), costs_of(model, stage, kinds)
-    shifts = Shifts(np.zeros(len(model.nets.cost), np.int64), np.full(len(kinds), 2 * stages, np.int64))
-    times = empty_times(model)
+    seen, first = np.zeros(len(model.nets.cost), np.int64), np.full(len(kinds), 2 * stages, np.int64)
     for tried in range(steps):
         temperature = temperatures[0] * (temperatures[1] / temperatures[0]) ** (tried / steps)
         one, other, step, count = np.int64(0), np.int64(0), 0, np.int64(0)
@@ -274,15 +245,15 @@ def anneal_stages(
         if accepted:
             limit = value[0] - temperature * np.log(draw_unit(rng))
             if exchange:
-                copy_costs(costs_of(model, stage, kinds), moved)
+                overwrite(moved.ravel(), costs_of(model, stage, kinds).ravel())
             else:
-                shift(model, stage, kinds, who[:count], step, shifts, moved)
-            found = makespan_by(model, moved, kinds, times)
+                shift(model, stage, kinds, who[:count], step, (seen, first), moved)
+            found = makespan_by(model, moved, kinds)
             accepted = found <= limit and (not limited or has_room(room, model.rank, stage, kinds))
             if accepted:
-                copy_costs(moved, costs)
+                overwrite(costs.ravel(), moved.ravel())
             else:
-                copy_costs(costs, moved)
+                overwrite(moved.ravel(), costs.ravel())
         if not accepted:
             for i in range(count):
                 stage[who[i]] -= step

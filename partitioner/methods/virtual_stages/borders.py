@@ -67,7 +67,7 @@ class StageEstimates:
 
     def model(self, stages: int) -> PassModel:
         """Return what the estimates for a number of stages need."""
-        from partitioner.methods.virtual_stages.kernel import PassModel, stage_nets
+        from partitioner.methods.virtual_stages.kernel import PassModel
 
         if stages not in self.models:
             devices, problem = stages // self.chunks, self.problem
@@ -75,8 +75,7 @@ class StageEstimates:
             self.models[stages] = PassModel(
                 graph,
                 np.array(self.schedule.ranks(devices, self.chunks)),
-                stage_nets(self.nets),
-                self.nets.of_node,
+                self.nets,
                 np.ascontiguousarray(self.time.transpose(0, 2, 1)),
                 problem.transfer_factor,
                 self.input_share if graph.halves else 1.0,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.cut_costs import CutCosts
-from partitioner.methods.virtual_stages.kernel import NetReach, cut_transfers, stage_nets, stage_transfers
+from partitioner.methods.virtual_stages.kernel import NetReach, cut_transfers, stage_transfers
 from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Nets
@@ -267,11 +267,11 @@ class StageTimes:
 
         `stage`, shape (n,), is that of each supernode. Each device is of one kind.
         """
-        model, moved = self.model, np.zeros((2, self.model.stages, 2))
+        model, moved = self.model, np.zeros((self.model.stages, 3, 2))
         if model.problem.communication == SEQUENTIAL:
-            stage_transfers(stage, model.ranks, stage_nets(nets), *moved)
+            stage_transfers(stage, model.ranks, nets, moved)
         kinds = np.array([model.costs[kinds[0]].kind for kinds in dealing])[model.ranks]
-        return np.asarray(moved.sum(axis=0) * model.problem.transfer_factor[kinds, None])
+        return np.asarray(moved.sum(axis=1) * model.problem.transfer_factor[kinds, None])
 
     def least(self, kinds: Kinds, bare: bool) -> Floats:
         """Return the least times on one of some kinds, shape (3, m, m); infinity where there is no stage.

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
-from partitioner.problem.arrays import Bools, Floats, Ints, Rows
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Nets
 
 
@@ -43,51 +43,12 @@ def path_ends(graph: PassGraph, length: Floats, sent: Floats, fetched: Floats, e
     return last
 
 
-class StageNets(NamedTuple):
-    """The nets of a pipeline, as :class:`partitioner.problem.problem.Nets` has them, `cost` in time.
-
-    Parameters
-    ----------
-    pin_start, pins
-        Rows over nets: the supernodes of each.
-    cost, source, made
-        Shape (nets,): the time of a transfer, the supernode that makes the tensor, and in which pass.
-    read
-        The pass in which each of `pins` reads the tensor.
-    """
-
-    pin_start: Ints
-    pins: Ints
-    cost: Floats
-    source: Ints
-    made: Ints
-    read: Ints
-
-
-def stage_nets(nets: Nets) -> StageNets:
-    """Return the nets of a problem in arrays."""
-    return StageNets(nets.pins.start, nets.pins.items, nets.cost, nets.source, nets.made, nets.read)
-
-
-class PassCosts(NamedTuple):
-    """What stages cost in their forward and backward passes, each array of shape (stages, 2).
-
-    Parameters
-    ----------
-    work
-        The processing times.
-    into, out
-        The transfers that a stage fetches and sends, before the factor of its device.
-    """
-
-    work: Floats
-    into: Floats
-    out: Floats
+WORK, INTO, OUT = 0, 1, 2  # what stages cost: processing times, and transfers that they fetch and send
 
 
 @njit(cache=True, nogil=True)
-def stage_transfers(stage: Ints, rank: Ints, nets: StageNets, into: Floats, out: Floats) -> None:
-    """Add to `into` and `out`, shape (stages, 2), the transfers of the forward and backward passes.
+def stage_transfers(stage: Ints, rank: Ints, nets: Nets, costs: Floats) -> None:
+    """Add the transfers of all nets to what stages cost.
 
     Parameters
     ----------
@@ -95,39 +56,39 @@ def stage_transfers(stage: Ints, rank: Ints, nets: StageNets, into: Floats, out:
         Shape (supernodes,): the stage of each, and shape (stages,): the number of its device.
     nets
         The nets.
+    costs
+        Shape (stages, 3, 2): what each stage costs in its forward and backward passes, transfers before the
+        factor of its device.
     """
     first = np.full(rank.max() + 1, 2 * len(rank), np.int64)
     for e in range(len(nets.cost)):
-        add_transfers(stage, rank, nets, e, nets.cost[e], first, (into, out))
+        add_transfers(stage, rank, nets, e, 1, first, costs)
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def add_transfers(
-    stage: Ints, rank: Ints, nets: StageNets, e: int, cost: float, first: Ints, found: tuple[Floats, Floats]
-) -> None:
-    """Add the transfers of net `e`, each of which takes `cost`, to what stages fetch and send.
+def add_transfers(stage: Ints, rank: Ints, nets: Nets, e: int, sign: int, first: Ints, costs: Floats) -> None:
+    """Add the transfers of net `e` to what stages cost, or subtract them if `sign` is -1.
 
     A device sends a tensor once, and fetches it once, in the first of its passes that reads it. `first`,
     shape (devices,), is twice the number of stages before and after.
     """
-    into, out = found
-    stages, source, cut = len(rank), nets.source[e], False
-    home = rank[stage[source]]
-    for i in range(nets.pin_start[e], nets.pin_start[e + 1]):
-        s = stage[nets.pins[i]]
+    pins, stages, source, cut = nets.pins, len(rank), stage[nets.source[e]], False
+    cost = sign * nets.cost[e]
+    for i in range(pins.start[e], pins.start[e + 1]):
+        s = stage[pins.items[i]]
         d = rank[s]
-        if d != home:
+        if d != rank[source]:
             cut = True
             first[d] = min(first[d], s if nets.read[i] == 0 else 2 * stages - 1 - s)
     if not cut:
         return
-    out[stage[source], nets.made[e]] += cost
-    for i in range(nets.pin_start[e], nets.pin_start[e + 1]):
-        d = rank[stage[nets.pins[i]]]
+    costs[source, OUT, nets.made[e]] += cost
+    for i in range(pins.start[e], pins.start[e + 1]):
+        d = rank[stage[pins.items[i]]]
         if first[d] < stages:
-            into[first[d], 0] += cost
+            costs[first[d], INTO, 0] += cost
         elif first[d] < 2 * stages:
-            into[2 * stages - 1 - first[d], 1] += cost
+            costs[2 * stages - 1 - first[d], INTO, 1] += cost
         first[d] = 2 * stages
 
 
@@ -140,8 +101,8 @@ class PassModel(NamedTuple):
         The passes of a batch.
     rank
         Shape (stages,): the device of every stage.
-    nets, touched
-        The nets of the supernodes, and rows over supernodes: the nets of each.
+    nets
+        The nets of the supernodes, `cost` in time.
     time
         Shape (kinds, supernodes, 2): the times of the forward and backward passes.
     factor
@@ -154,30 +115,11 @@ class PassModel(NamedTuple):
 
     graph: PassGraph
     rank: Ints
-    nets: StageNets
-    touched: Rows
+    nets: Nets
     time: Floats
     factor: Floats
     share: float
     sequential: bool
-
-
-class PathTimes(NamedTuple):
-    """What a longest path is found in.
-
-    Parameters
-    ----------
-    length, sent, fetched
-        Shape (stages, 3): as :func:`path_ends` takes them.
-    end, via
-        Shape (passes,): filled by it.
-    """
-
-    length: Floats
-    sent: Floats
-    fetched: Floats
-    end: Floats
-    via: Ints
 
 
 @njit(cache=True, nogil=True)
@@ -191,40 +133,33 @@ def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints) -> float:
     stage, kinds
         Shape (supernodes,) and (devices,): the stage of each supernode, and the kind of each device.
     """
-    found: float = makespan_by(model, costs_of(model, stage, kinds), kinds, empty_times(model))
+    found: float = makespan_by(model, costs_of(model, stage, kinds), kinds)
     return found
 
 
 @njit(cache=True, inner=True)
-def empty_times(model: PassModel) -> PathTimes:
-    """Return arrays for :func:`makespan_by`."""
-    shape, passes = (len(model.rank), 3), len(model.graph.stage)
-    end, via = np.empty(passes), np.empty(passes, np.int64)
-    return PathTimes(np.zeros(shape), np.zeros(shape), np.zeros(shape), end, via)
-
-
-@njit(cache=True, inner=True)
-def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> PassCosts:
-    """Return what stages cost on devices of these kinds."""
-    shape = (len(model.rank), 2)
-    costs = PassCosts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-    stage_transfers(stage, model.rank, model.nets, costs.into, costs.out)
+def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> Floats:
+    """Return what stages cost on devices of these kinds, shape (stages, 3, 2)."""
+    costs = np.zeros((len(model.rank), 3, 2))
+    stage_transfers(stage, model.rank, model.nets, costs)
     for i in range(len(stage)):
         for direction in range(2):
-            costs.work[stage[i], direction] += model.time[kinds[model.rank[stage[i]]], i, direction]
+            costs[stage[i], WORK, direction] += model.time[kinds[model.rank[stage[i]]], i, direction]
     return costs
 
 
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def makespan_by(model: PassModel, costs: PassCosts, kinds: Ints, times: PathTimes) -> float:
-    """Return the makespan by what stages cost; `times` are overwritten."""
-    length, sent, fetched, end, via = times
-    for s in range(len(model.rank)):
-        factor, backward = model.factor[kinds[model.rank[s]]], costs.work[s, 1]
-        length[s, 0], length[s, 1] = costs.work[s, 0], backward * model.share
+@njit(cache=True, inner=True, forceinline=True)
+def makespan_by(model: PassModel, costs: Floats, kinds: Ints) -> float:
+    """Return the makespan by what stages cost, shape (stages, 3, 2)."""
+    stages, passes = len(model.rank), len(model.graph.stage)
+    end, via = np.empty(passes), np.empty(passes, np.int64)
+    length, sent, fetched = np.zeros((stages, 3)), np.zeros((stages, 3)), np.zeros((stages, 3))
+    for s in range(stages):
+        factor, backward = model.factor[kinds[model.rank[s]]], costs[s, WORK, 1]
+        length[s, 0], length[s, 1] = costs[s, WORK, 0], backward * model.share
         length[s, 2] = backward * (1 - model.share)
         for direction in range(2):
-            coming, going = costs.into[s, direction] * factor, costs.out[s, direction] * factor
+            coming, going = costs[s, INTO, direction] * factor, costs[s, OUT, direction] * factor
             if model.sequential:
                 length[s, direction] += coming + going
             else:
