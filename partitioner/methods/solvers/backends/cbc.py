@@ -57,12 +57,10 @@ def _options(limits: SolverLimits) -> list[str]:
 
 def _answer(lines: list[str], program: Program, bound: float, late: bool) -> Answer:
     words = lines[0].split(" - objective")[0].strip()
-    stop = next((stop for start, stop in _STOPS if words.startswith(start)), "time_limit")
-    if stop == "infeasible":
-        return Answer("time_limit", None, bound, words) if late else Answer(stop, None, np.inf, words)
-    stop = "time_limit" if late else stop
-    if "no integer solution" in words:
-        return Answer(stop, None, bound, words)
+    said = next((stop for start, stop in _STOPS if words.startswith(start)), "time_limit")
+    stop = "time_limit" if late else said
+    if said == "infeasible" or "no integer solution" in words:
+        return Answer(stop, None, np.inf if stop == "infeasible" else bound, words)
     values = np.zeros(program.columns)
     for line in lines[1:]:
         name, value = line.replace("**", "").split()[1:3]
