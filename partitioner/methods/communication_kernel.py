@@ -21,6 +21,20 @@ def joint_load(busy, into, out, communication):
     return max(busy, max(into, out))
 
 
+@njit(cache=True, inner=True)
+def way_surcharge(ways, c, w, inside):
+    """Return the extra time of way `w` of choice `c` for tensors to and from supernodes that are not inside.
+
+    It is that of all copies together. `ways` has the fields of
+    :class:`partitioner.problem.ways.NodeWays` for them.
+    """
+    extra = 0.0
+    for k in range(ways.link_start[c], ways.link_start[c + 1]):
+        if not inside[ways.link[k]]:
+            extra += ways.link_cost[k, w - ways.start[c]]
+    return extra
+
+
 @njit(cache=True, inner=True, _nrt=False)
 def growing_load(busy, into, out, stay, transfer_factor, communication):
     """Return a stage's load, and a bound below the load of every larger stage with the same start.

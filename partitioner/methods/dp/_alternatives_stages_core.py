@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit, stable_order
+from partitioner.methods.communication_kernel import way_surcharge
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -246,7 +247,7 @@ def stage_load(terms, stage, d, in_flight, cutoff, rule):  # type: ignore[no-unt
                 for w in range(choices.start[c], choices.start[c + 1]):
                     allowed = fixed[c] < 0 or fixed[c] == w
                     if allowed and choices.degree[w] == degree and choices.workspace[w] <= cap:
-                        extra = way_surcharge(c, w, choices, stage.inside)
+                        extra = way_surcharge(choices, c, w, stage.inside)
                         value[rows] = choices.value[d, w] + extra / copies
                         held[rows] = choices.each[w] * in_flight + choices.once[w]
                         source[rows] = w
@@ -266,16 +267,6 @@ def stage_load(terms, stage, d, in_flight, cutoff, rule):  # type: ignore[no-unt
 
 
 @njit(cache=True, inner=True)
-def way_surcharge(c, w, choices, inside):  # type: ignore[no-untyped-def]
-    """Return the extra time of a way for its edges that leave the stage `inside`, for all copies together."""
-    extra = 0.0
-    for k in range(choices.link_start[c], choices.link_start[c + 1]):
-        if not inside[choices.link[k]]:
-            extra += choices.link_cost[k, w - choices.start[c]]
-    return extra
-
-
-@njit(cache=True, inner=True)
 def _add_surcharges(v, least, choices, inside, extra):  # type: ignore[no-untyped-def]
     """Add for each degree the least extra time of a supernode's ways for edges that leave the stage."""
     for c in range(choices.of_node[v], choices.of_node[v + 1]):
@@ -283,7 +274,7 @@ def _add_surcharges(v, least, choices, inside, extra):  # type: ignore[no-untype
             lowest = np.inf
             for w in range(choices.start[c], choices.start[c + 1]):
                 if choices.degree[w] == least.degree[g]:
-                    lowest = min(lowest, way_surcharge(c, w, choices, inside))
+                    lowest = min(lowest, way_surcharge(choices, c, w, inside))
             if lowest < np.inf:
                 extra[g] += lowest
 

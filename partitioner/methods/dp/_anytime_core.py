@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._chain_core import add_to_stage, take_from_stage
+from partitioner.methods.dp._transfers_core import add_nets, remove_nets
 from partitioner.methods.dp.lattice import Ints32
 from partitioner.problem.arrays import Floats, Ints
 
@@ -217,14 +217,6 @@ def meld(one, other, priority, a, b):
         a = rest
 
 
-@njit(cache=True, inner=True)
-def pop(one, other, priority, top, level):
-    """Take the state of least priority from the heap of a level and return it."""
-    state = top[level]
-    top[level] = meld(one, other, priority, one[state], other[state])
-    return state
-
-
 EXHAUSTED, PAUSED, FOUND, FULL = range(4)
 ENTERED = 16  # supernodes that take about as long as a step when a state is entered
 COUNT, LEVEL, STEPS, EXPANDED, CUT_SHORT, LAST = range(6)  # places in `at`
@@ -261,7 +253,8 @@ def search(graph, model, demand, pool, work, at, limits):
             empty += 1
             continue
         empty = 0
-        state = pop(pool.one, pool.other, pool.priority, pool.top, level)
+        state = pool.top[level]  # the one of least priority, which leaves the heap of the level
+        pool.top[level] = meld(pool.one, pool.other, pool.priority, pool.one[state], pool.other[state])
         at[EXPANDED] += 1
         at[STEPS] += 1 + len(graph.order) // ENTERED
         _enter(graph, model, demand, pool, work, state)
@@ -334,7 +327,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
             depth -= 1
             if depth >= 0:
                 v = candidate[position[depth] - 1]
-                take_from_stage(model, inside, v)
+                remove_nets(model, inside, v)
                 placed[v] = False
                 for e in range(after_start[v], after_start[v + 1]):
                     missing[after[e]] += 1
@@ -342,7 +335,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
         position[depth] = i + 1
         v = candidate[i]
         steps += 1
-        add_to_stage(model, before, inside, v, depth, transfer)
+        add_nets(model, cost, cost, before, inside, v, transfer, depth)
         size[depth + 1] = size[depth] + sizes[v]
         # the stage with the next candidate; it is not followed if no device left can run it or a larger one
         possible = False
@@ -356,7 +349,7 @@ def _stages(graph, model, demand, pool, work, at, limits, place):
                 )  # fmt: skip
                 possible = possible or least <= threshold
         if not possible:
-            take_from_stage(model, inside, v)
+            remove_nets(model, inside, v)
             continue
         depth += 1
         placed[v] = True

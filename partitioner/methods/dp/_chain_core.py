@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp._transfers_core import add_nets, remove_nets
 from partitioner.methods.dp._walk_core import walk_of
 from partitioner.methods.dp.lattice import Ints32, relocate
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -150,7 +151,7 @@ class ChainTally(NamedTuple):
 def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
     """Add a supernode, unless no kind can then run the stage within the threshold, nor any larger one."""
     model, compute, size, transfer, load = tally.model, tally.compute, tally.size, tally.transfer, tally.load
-    add_to_stage(model, tally.before, tally.inside, v, depth, transfer)
+    add_nets(model, model.cost, model.cost, tally.before, tally.inside, v, transfer, depth)
     size[depth + 1] = size[depth] + model.size[v]
     possible = False
     for k in range(len(load)):
@@ -164,12 +165,12 @@ def _enter(tally, start, ideal, depth, v):  # type: ignore[no-untyped-def]
         elif tally.moves.useful[k] and bound <= tally.search.threshold:
             possible = True
     if not possible:
-        take_from_stage(model, tally.inside, v)
+        remove_nets(model, tally.inside, v)
     return possible
 
 
 def _leave(tally, v):  # type: ignore[no-untyped-def]
-    take_from_stage(tally.model, tally.inside, v)
+    remove_nets(tally.model, tally.inside, v)
 
 
 def _reach(tally, start, ideal, depth, target):  # type: ignore[no-untyped-def]
@@ -281,33 +282,3 @@ def list_moves(value, search, moves):  # type: ignore[no-untyped-def]
                     useful[k] = True
                     target = max(target, search.capacity[t])
     return count, target
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def add_to_stage(model, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
-    """Add `v` to the stage and write the transfers of the stage at `depth` + 1."""
-    net_of, pins, cost, source = model.net, model.pins, model.cost, model.source
-    into, out, stay = transfer[depth, 0], transfer[depth, 1], transfer[depth, 2]
-    for i in range(model.net_start[v], model.net_start[v + 1]):
-        net = net_of[i]
-        inside[net] += 1
-        if inside[net] == 1:
-            if source[net] == v:
-                out += cost[net]
-            else:
-                into += cost[net]
-            if before[net] > 0:
-                stay += cost[net]
-        elif source[net] == v:
-            into -= cost[net]
-            out += cost[net]
-        if inside[net] == pins[net]:
-            out -= cost[net]
-    transfer[depth + 1, 0], transfer[depth + 1, 1], transfer[depth + 1, 2] = into, out, stay
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def take_from_stage(model, inside, v):  # type: ignore[no-untyped-def]
-    """Take `v` from the stage again."""
-    for i in range(model.net_start[v], model.net_start[v + 1]):
-        inside[model.net[i]] -= 1

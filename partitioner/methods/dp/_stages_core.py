@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp._transfers_core import STAMP, list_crossing
+from partitioner.methods.dp._transfers_core import STAMP, add_nets, list_crossing, remove_nets
 from partitioner.methods.dp.lattice import first_later_cover, mark, relocate
 from partitioner.problem.arrays import Floats, Ints
 
-SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = range(8)  # columns of sums
+# columns of sums, the first three as in `add_nets`
+INTO, LEAVING, STAYING, SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS = range(8)
 NODES, PINNED, LAYERS, NEAR = range(4)  # columns of numbers
 IN_BEFORE, OUT_BEFORE = range(2)  # columns of sure transfers
 PLACE, DEPTH, FRONTIER = range(3)  # places in `StageWalk.at`, before `STAMP`
@@ -244,7 +245,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
         # add the next supernode to what the stage is made of
         steps += 1
         held[v] = True
-        add_nets(costs, before, inside, v, sums, depth)
+        add_nets(costs, costs.enter, costs.leave, before, inside, v, sums, depth)
         if linked:
             add_sure(costs, inside, near, below, upper, v, sure, depth)
         add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
@@ -394,36 +395,6 @@ def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[
     if by_layers:
         for i in range(layer_start[v], layer_start[v + 1]):
             layers[layer_of[i]] -= 1
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def add_nets(costs, before, inside, v, sums, depth):  # type: ignore[no-untyped-def]
-    """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1."""
-    net_of, pins, source, enter, leave = costs.net, costs.pins, costs.source, costs.enter, costs.leave
-    into, out, stay = sums[depth, INTO], sums[depth, LEAVING], sums[depth, STAYING]
-    for i in range(costs.net_start[v], costs.net_start[v + 1]):
-        net = net_of[i]
-        inside[net] += 1
-        if inside[net] == 1:
-            if source[net] == v:
-                out += leave[net]
-            else:
-                into += enter[net]
-            if before[net] > 0:
-                stay += min(enter[net], leave[net])
-        elif source[net] == v:
-            into -= enter[net]
-            out += leave[net]
-        if inside[net] == pins[net]:
-            out -= leave[net]
-    sums[depth + 1, INTO], sums[depth + 1, LEAVING], sums[depth + 1, STAYING] = into, out, stay
-
-
-@njit(cache=True, inner=True, forceinline=True, _nrt=False)
-def remove_nets(costs, inside, v):  # type: ignore[no-untyped-def]
-    """Remove `v` from the nets of the stage."""
-    for i in range(costs.net_start[v], costs.net_start[v + 1]):
-        inside[costs.net[i]] -= 1
 
 
 @njit(cache=True, inner=True, forceinline=True, _nrt=False)

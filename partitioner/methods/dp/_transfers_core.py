@@ -1,4 +1,4 @@
-"""Compiled: the transfers of a stage in each of two passes, and by the groups of the stages beside it.
+"""Compiled: the transfers of a stage, in each of two passes, and by the groups of the stages beside it.
 
 A tensor leaves a stage in the pass in which it is made. It arrives in the forward pass if the stage holds an
 *early* reader, one that reads it forward, else in the backward pass. Pass 0 is the forward pass, 1 the
@@ -16,6 +16,40 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 
 INTO, LEAVING, STAYING = 0, 2, 4  # columns of `moved`; those of the backward pass are the next ones
 AMOUNTS = 6
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def add_nets(costs, enter, leave, before, inside, v, moved, depth):  # type: ignore[no-untyped-def]
+    """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1.
+
+    They are the first columns of `moved`: what comes in, what goes out, and what every larger stage with the
+    same start transfers too. `enter` and `leave` are the costs of nets that come in and that go out.
+    """
+    net_of, pins, source = costs.net, costs.pins, costs.source
+    into, out, stay = moved[depth, 0], moved[depth, 1], moved[depth, 2]
+    for i in range(costs.net_start[v], costs.net_start[v + 1]):
+        net = net_of[i]
+        inside[net] += 1
+        if inside[net] == 1:
+            if source[net] == v:
+                out += leave[net]
+            else:
+                into += enter[net]
+            if before[net] > 0:
+                stay += min(enter[net], leave[net])
+        elif source[net] == v:
+            into -= enter[net]
+            out += leave[net]
+        if inside[net] == pins[net]:
+            out -= leave[net]
+    moved[depth + 1, 0], moved[depth + 1, 1], moved[depth + 1, 2] = into, out, stay
+
+
+@njit(cache=True, inner=True, forceinline=True, _nrt=False)
+def remove_nets(costs, inside, v):  # type: ignore[no-untyped-def]
+    """Remove `v` from the nets of the stage."""
+    for i in range(costs.net_start[v], costs.net_start[v + 1]):
+        inside[costs.net[i]] -= 1
 
 
 class PassNets(NamedTuple):

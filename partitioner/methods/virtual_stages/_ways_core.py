@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.communication_kernel import way_surcharge
 from partitioner.methods.virtual_stages.kernel import Modes
 from partitioner.problem.arrays import Bools, Floats, Ints
 
@@ -43,16 +44,6 @@ class StageWays(NamedTuple):
     link_start: Ints
     link: Ints
     link_cost: Floats
-
-
-@njit(cache=True, inner=True)
-def extra(ways: StageWays, inside: Bools, choice: int, place: int) -> float:
-    """Return the time that a way of a choice pays for tensors to and from supernodes that are not inside."""
-    total = 0.0
-    for k in range(ways.link_start[choice], ways.link_start[choice + 1]):
-        if not inside[ways.link[k]]:
-            total += ways.link_cost[k, place]
-    return total
 
 
 @njit(cache=True, inner=True)
@@ -113,11 +104,10 @@ def with_node(
     point = np.empty(4)
     for choice in range(ways.of_node[node], ways.of_node[node + 1]):
         found = 0
-        for place in range(ways.start[choice + 1] - ways.start[choice]):
-            way = ways.start[choice] + place
+        for way in range(ways.start[choice], ways.start[choice + 1]):
             if ways.time[way] == np.inf:
                 continue
-            time = ways.time[way] + extra(ways, inside, choice, place)
+            time = ways.time[way] + way_surcharge(ways, choice, way, inside)
             for i in range(count):
                 point[0] = front[i, 0] + time
                 point[1] = front[i, 1] + ways.once[way]
@@ -293,11 +283,10 @@ def ways_of_device(
     for step in range(steps):
         choice, count = listed[step], 0
         here, before = fronts[step + 1], fronts[step]
-        for place in range(ways.start[choice + 1] - ways.start[choice]):
-            w = ways.start[choice] + place
+        for w in range(ways.start[choice], ways.start[choice + 1]):
             if ways.time[w] == np.inf:
                 continue
-            time = ways.time[w] + extra(ways, inside, choice, place)
+            time = ways.time[w] + way_surcharge(ways, choice, w, inside)
             for i in range(counts[step]):
                 point[0], point[1] = before[i, 0] + time, max(before[i, 1], ways.workspace[w])
                 fits = True
