@@ -117,6 +117,7 @@ class Request:
             interruption=self.interruption,
             report=self.report,
             started=self.clock.started,
+            deterministic=self.options["deterministic"],
         )
 
     @property

@@ -107,6 +107,15 @@ class Ranking:
         late = clock.over > min(clock.limit, PATIENCE)
         return self.settings.expired and (self.best is not None or late)
 
+    @property
+    def timed(self) -> bool:
+        """Whether steps have shares of the time; a deterministic search is that without a limit, cut off."""
+        return self.settings.deadline is not None and not self.settings.deterministic
+
+    def share(self, part: float) -> Settings:
+        """Return the settings of a step that may take a part of the time that is left, if steps are timed."""
+        return self.settings.for_share(part) if self.timed else self.settings
+
     def is_proven(self, bound: float, gap: float = PROVEN) -> bool:
         """Whether the best pipeline so far is within a gap of a bound."""
         return self.best is not None and meets(bound, self.best.makespan, gap)
@@ -175,7 +184,7 @@ class Ranking:
         from partitioner.methods.pipeline_bound.series import busiest_bound, series_bound
 
         assert self.best is not None
-        graph, brief = self.request.fitted, known is None and self.settings.deadline is not None
+        graph, brief = self.request.fitted, known is None and self.timed
         exact = with_replicas(exact, count)
         spine = spine_of(graph, exact)
         busiest = busiest_bound(exact, spine, busy / (self.regime.microbatches or 1))
@@ -207,7 +216,7 @@ class Ranking:
                 annealed += before - clock.left
                 search.value = min(search.value, self.best.makespan)
 
-        search.look = None if self.settings.deadline is None else look
+        search.look = look if self.timed else None
         for stages in search.narrow():
             outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
             placement = expand(self.graph, self.devices, outcome)
@@ -261,8 +270,9 @@ class Ranking:
         """The annealing of stages, a step that a plan can do without; None where estimates would be wrong."""
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
-        schedule, deterministic = ALONE.get(self.regime.schedule or ""), self.asked.options["deterministic"]
-        if schedule is None or deterministic or self.settings.compiled_enough or self.chooses:
+        schedule = ALONE.get(self.regime.schedule or "")
+        settings = self.settings
+        if schedule is None or settings.deterministic or settings.compiled_enough or self.chooses:
             return None
         problem, unlike = self.request.problem(apart=True), self.devices.levels or self.devices.groups
         if unlike or problem.n > MANY or not self.graph.backward.any() or onward_edges(self.graph, problem):
@@ -367,7 +377,7 @@ class Ranking:
         """
         given = {name: value for name, value in self.asked.step.items() if name not in without} | changed
         if self.settings.deadline is not None:
-            given["time_limit"] = max(1e-3, self.settings.clock.left * share)
+            given["time_limit"] = max(1e-3, self.settings.clock.left * (share if self.timed else 1.0))
         workload = self.asked.workload if devices is None else Workload(self.graph, devices)
         request = request_of(workload, objective, **given)
         return objective.answer(replace(request, fallback=self.best is None))

@@ -80,14 +80,14 @@ def _search(ranking: Ranking) -> float:
         if isinstance(ranking, VirtualRanking):
             return ranking.search()
         problem = ranking.request.problem()
-        if ranking.settings.deadline is not None or ranking.settings.expired:
+        if ranking.timed or ranking.settings.expired:
             bound = ranking.first(problem)
         if not ranking.expired:
             busy = max(bound, ranking.candidates())
             bound = max(busy, ranking.fill_and_drain(busy))
             ranking.batches(bound)
             ranking.refine(problem)
-            if ranking.settings.deadline is not None and not ranking.is_proven(bound):
+            if ranking.timed and not ranking.is_proven(bound):
                 ranking.anneal(bound, ANNEALED * ranking.settings.clock.left)
                 bound = max(bound, ranking.fill_and_drain(busy, bound))
     return bound

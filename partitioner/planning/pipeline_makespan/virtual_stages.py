@@ -320,7 +320,7 @@ class VirtualRanking(Ranking):
         if self.best is None or self.expired:
             return min(low.values())
         found = list[Start]()
-        settings = self.settings.for_share(PATHS)
+        settings = self.share(PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
         paths = PathBounds(runs.graph, problem, runs.kinds, INPUT_SHARE, settings)
         for length, stages in paths.narrow(low, self.best.makespan):
@@ -417,7 +417,7 @@ class VirtualRanking(Ranking):
         """
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
-        rng, settings = np.random.default_rng(self.asked.options["seed"]), self.settings.for_share(share)
+        rng, settings = np.random.default_rng(self.asked.options["seed"]), self.share(share)
         search = BorderDescent(runs.estimates, runs.obeys, lambda: settings.expired, rng)
         first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
         for borders in islice(search.local_optima(first), len(first) if share < 1 else None):

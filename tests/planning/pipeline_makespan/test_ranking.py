@@ -142,6 +142,19 @@ def test_nothing_is_annealed_in_other_runs(changed: dict[str, Any]) -> None:
     assert ranking.best is not None and ranking.statistics["candidates"] == before
 
 
+@pytest.mark.parametrize("name", ["1f1b", "interleaved_1f1b"])
+def test_a_deterministic_run_is_the_one_without_a_limit(name: str) -> None:
+    """However much time there is, as long as it does not end."""
+    for seed in range(2):
+        graph, devices = random_line(seed, 9), Devices((DeviceKind("gpu", 3),))
+        asked: dict[str, Any] = {"schedule": name, "microbatches": 6}
+        free = solve(graph, devices, "makespan", **asked)
+        for limit in (1000.0, 100000.0):
+            plan = solve(graph, devices, "makespan", **asked, deterministic=True, time_limit=limit)
+            assert plan.placement == free.placement and plan.bound == free.bound
+            assert plan.statistics == free.statistics
+
+
 def test_limits_are_kept() -> None:
     """Two stages where two are asked for, and activations that fit."""
     graph = random_line(1)
