@@ -17,7 +17,13 @@ import numpy as np
 from partitioner.base.compiled import njit, overwrite
 from partitioner.methods.local_search.kernel import draw_below, draw_unit
 from partitioner.methods.virtual_stages.borders import HeldByRank, StageBorders, StageEstimates
-from partitioner.methods.virtual_stages.kernel import WORK, PassModel, add_transfers, costs_of, makespan_by
+from partitioner.methods.virtual_stages.kernel import (
+    WORK,
+    PassModel,
+    add_transfers,
+    estimated_makespan,
+    makespan_by,
+)
 from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.variants import PipelineProblem
 
@@ -222,7 +228,9 @@ def anneal_stages(
         size[stage[i]] += 1
     if limited and not has_room(room, model.rank, stage, kinds):
         value[0] = value[1] = np.inf
-    costs, moved = costs_of(model, stage, kinds), costs_of(model, stage, kinds)
+    costs, moved = np.empty((stages, 3, 2)), np.empty((stages, 3, 2))
+    estimated_makespan(model, stage, kinds, costs)
+    estimated_makespan(model, stage, kinds, moved)
     seen, first = np.zeros(len(model.nets.cost), np.int64), np.full(len(kinds), 2 * stages, np.int64)
     for tried in range(steps):
         temperature = temperatures[0] * (temperatures[1] / temperatures[0]) ** (tried / steps)
@@ -245,10 +253,10 @@ def anneal_stages(
         if accepted:
             limit = value[0] - temperature * np.log(draw_unit(rng))
             if exchange:
-                overwrite(moved.ravel(), costs_of(model, stage, kinds).ravel())
+                found = estimated_makespan(model, stage, kinds, moved)
             else:
                 shift(model, stage, kinds, who[:count], step, (seen, first), moved)
-            found = makespan_by(model, moved, kinds)
+                found = makespan_by(model, moved, kinds)
             accepted = found <= limit and (not limited or has_room(room, model.rank, stage, kinds))
             if accepted:
                 overwrite(costs.ravel(), moved.ravel())

@@ -58,8 +58,8 @@ class StageEstimates:
         """Return the makespan of stages."""
         from partitioner.methods.virtual_stages.kernel import estimated_makespan  # loads numba
 
-        model = self.model(borders.stages)
-        return float(estimated_makespan(model, borders.stage, np.array(borders.kinds)))
+        model, costs = self.model(borders.stages), np.empty((borders.stages, 3, 2))
+        return float(estimated_makespan(model, borders.stage, np.array(borders.kinds), costs))
 
     def held(self, borders: StageBorders) -> HeldByRank:
         """Return the samples that the devices of stages hold."""

@@ -149,49 +149,79 @@ def fill_sure(arcs: ArcLists, nets: JointNets, where: Bits, reached: Bools) -> N
                         where[side, found, to, x] |= where[side, known, at, x]
                     for w in range(words):
                         where[side, found, to, rank[stage] * words + w] |= member[c, w] & ~member[a, w]
-    # What is known of the nets that cross each cut; all others have no pins on one of its sides.
-    early, late = np.zeros((2, m, len(nets.made)), np.int64)
+    # What is known of the nets that cross each cut; all others have no pins on one of its sides. And what a
+    # stage that begins or ends there pays for each in both passes, if that does not cross its other cut.
+    early, late = np.zeros(len(cut_nets), np.int64), np.zeros(len(cut_nets), np.int64)
+    begins, ends = np.zeros((len(cut_nets), 2)), np.zeros((len(cut_nets), 2))
+    entry = np.full(len(nets.made), -1)  # the place in `cut_nets` of those that cross the cut before a stage
     for stage in range(stages):
-        own = rank[stage] * words
+        d, own = rank[stage], rank[stage] * words
         for c in range(m):
             reaches = reached[0, stage, c] or reached[1, stage + 1, c]
             for i in range(crossing[c], crossing[c + 1] if reaches else 0):
-                e = cut_nets[i]
-                early[c, e], late[c, e] = 0, 0
+                e, early[i], late[i] = cut_nets[i], 0, 0
                 for w in range(words):
                     before, after = where[0, stage, c, own + w], where[1, stage + 1, c, own + w]
                     inside, outside = nets.pins[e, w] & member[c, w], nets.pins[e, w] & ~member[c, w]
-                    early[c, e] |= THERE if inside & before else 0
-                    early[c, e] |= ELSEWHERE if inside & ~before else 0
-                    late[c, e] |= THERE if outside & after else 0
-                    late[c, e] |= ELSEWHERE if outside & ~after else 0
+                    early[i] |= THERE if inside & before else 0
+                    early[i] |= ELSEWHERE if inside & ~before else 0
+                    late[i] |= THERE if outside & after else 0
+                    late[i] |= ELSEWHERE if outside & ~after else 0
+                sent, read = nets.sent[c, e], nets.early[c, e]
+                ends[i, 0], ends[i, 1] = paid(nets, d, e, sent > 0, read > 0, late[i])
+                begins[i, 0], begins[i, 1] = paid(nets, d, e, sent == 0, nets.early[-1, e] > read, early[i])
         for a in range(m):
-            for i in range(arcs.start[stage, a], arcs.end[stage, a] if reached[0, stage, a] else 0):
+            if not reached[0, stage, a]:
+                continue
+            forward, backward = 0.0, 0.0
+            for i in range(crossing[a], crossing[a + 1]):
+                entry[cut_nets[i]] = i
+                forward, backward = forward + begins[i, 0], backward + begins[i, 1]
+            for i in range(arcs.start[stage, a], arcs.end[stage, a]):
                 c = arcs.items[i]
                 if reached[1, stage + 1, c]:
-                    pay_sure(nets, rank[stage], a, c, early[a], late[c], arcs.surely[:, i])
+                    more = pay_at_end(nets, d, a, c, entry, (early, late), (begins, ends))
+                    arcs.surely[0, i] += forward + more[0]
+                    arcs.surely[1, i] += backward + more[1]
+            for i in range(crossing[a], crossing[a + 1]):
+                entry[cut_nets[i]] = -1
 
 
-@njit(cache=True, inner=True)
-def pay_sure(nets: JointNets, d: int, a: int, c: int, early: Ints, late: Ints, times: Floats) -> None:
-    """Add to the times of a stage from cut `a` to cut `c` on device `d` the transfers that it surely pays.
+@njit(cache=True, inner=True, forceinline=True)
+def pay_at_end(
+    nets: JointNets, d: int, a: int, c: int, entry: Ints, known: tuple[Ints, Ints],
+    alone: tuple[Floats, Floats],
+) -> tuple[float, float]:  # fmt: skip
+    """Return what a stage surely pays in both passes for the nets that cross the cut `c` at its end.
 
-    `early` and `late`, shape (nets,), are :data:`THERE` and :data:`ELSEWHERE` for the pins of nets before and
-    after it.
+    Of those that cross cut `a` too, what it would pay if they did not cross `c` is subtracted. `entry` has
+    their places, see :func:`fill_sure`; `known` is what is known of nets at each cut, and `alone` what they
+    cost a stage that begins or ends there.
     """
     start, items = nets.crossing
-    i, j, forward, backward = start[a], start[c], 0.0, 0.0
-    while i < start[a + 1] or j < start[c + 1]:  # the nets that cross either cut, ascending
-        e = items[i] if j == start[c + 1] or (i < start[a + 1] and items[i] <= items[j]) else items[j]
-        i += i < start[a + 1] and items[i] == e
-        j += j < start[c + 1] and items[j] == e
-        cost, where = nets.cost[d, e], early[e] | late[e]
-        if nets.held[c, e] == nets.held[a, e] or cost == 0:
+    forward, backward = 0.0, 0.0
+    for j in range(start[c], start[c + 1]):
+        e = items[j]
+        i = entry[e]
+        if i < 0:
+            forward, backward = forward + alone[1][j, 0], backward + alone[1][j, 1]
             continue
-        if nets.sent[c, e] > nets.sent[a, e]:
-            pays, direction = where & ELSEWHERE != 0, nets.made[e]
-        else:
-            pays, direction = where & THERE == 0, 0 if nets.early[c, e] > nets.early[a, e] else 1
-        forward += cost if pays and direction == 0 else 0.0
-        backward += cost if pays and direction != 0 else 0.0
-    times[0], times[1] = times[0] + forward, times[1] + backward
+        forward, backward = forward - alone[0][i, 0], backward - alone[0][i, 1]
+        if nets.held[c, e] > nets.held[a, e]:
+            sent, read = nets.sent[c, e] > nets.sent[a, e], nets.early[c, e] > nets.early[a, e]
+            both = paid(nets, d, e, sent, read, known[0][i] | known[1][j])
+            forward, backward = forward + both[0], backward + both[1]
+    return forward, backward
+
+
+@njit(cache=True, inner=True, forceinline=True)
+def paid(nets: JointNets, d: int, e: int, sent: bool, read: bool, where: int) -> tuple[float, float]:
+    """Return what a stage on device `d` surely pays for net `e` in both passes.
+
+    `sent` says whether the stage has its source, `read` whether some of its pins read it in a forward pass,
+    and `where`, by :data:`THERE` and :data:`ELSEWHERE`, on which devices the others may be.
+    """
+    pays = where & ELSEWHERE != 0 if sent else where & THERE == 0
+    forward = nets.made[e] == 0 if sent else read
+    cost = nets.cost[d, e] if pays else 0.0
+    return (cost, 0.0) if forward else (0.0, cost)

@@ -123,7 +123,7 @@ class PassModel(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints) -> float:
+def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints, costs: Floats) -> float:
     """Return the makespan of stages if every stage waits for its neighbours.
 
     Parameters
@@ -132,20 +132,16 @@ def estimated_makespan(model: PassModel, stage: Ints, kinds: Ints) -> float:
         The passes, times and nets.
     stage, kinds
         Shape (supernodes,) and (devices,): the stage of each supernode, and the kind of each device.
+    costs
+        Shape (stages, 3, 2): filled with what stages cost.
     """
-    found: float = makespan_by(model, costs_of(model, stage, kinds), kinds)
-    return found
-
-
-@njit(cache=True, inner=True)
-def costs_of(model: PassModel, stage: Ints, kinds: Ints) -> Floats:
-    """Return what stages cost on devices of these kinds, shape (stages, 3, 2)."""
-    costs = np.zeros((len(model.rank), 3, 2))
+    costs.fill(0.0)
     stage_transfers(stage, model.rank, model.nets, costs)
     for i in range(len(stage)):
         for direction in range(2):
             costs[stage[i], WORK, direction] += model.time[kinds[model.rank[stage[i]]], i, direction]
-    return costs
+    found: float = makespan_by(model, costs, kinds)
+    return found
 
 
 @njit(cache=True, inner=True, forceinline=True)
