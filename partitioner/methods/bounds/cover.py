@@ -194,7 +194,7 @@ class Oracles:
     left
         Function that returns how many seconds are left.
     memory
-        Bytes that the states of all kinds may take.
+        Bytes that the states of all kinds may take, and the labels of a search.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class Oracles:
         left: Callable[[], float] = lambda: np.inf,
         memory: float = np.inf,
     ) -> None:
-        self.left = left
+        self.left, self.memory = left, memory
         self.time = problem.work()
         self.threshold = threshold
         self.kinds = np.flatnonzero(problem.count > 0).tolist()
@@ -229,7 +229,7 @@ class Oracles:
         ways = self.ways.get(kind)
         if ways is None:
             return FractionOracle(self.time[kind], threshold)
-        return SetOracle(ways.within(threshold), threshold, self.left)
+        return SetOracle(ways.within(threshold), threshold, self.left, self.memory)
 
     def _ways(self, problem: PartsProblem, kind: int, most: int) -> Ways | None:
         """Return the ways to fill a device of a kind; None if they have more than `most` states."""
