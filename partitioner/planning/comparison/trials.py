@@ -196,7 +196,7 @@ class PipelineTrials:
         yield from dict.fromkeys(trial.key for trial in wanted)
 
     def _affordable(self, keys: list[Any]) -> list[Any]:
-        """Return the keys without the last ones that have a plan, until those left can have :data:`MORE` time.
+        """Return the keys without the last ones with a plan, until the others can have :data:`MORE` time.
 
         GPT-3 with 6.7 billion parameters, 8 microbatches, 8 s: the gaps of the three fastest schedules are
         3.9, 5.2 and 4.0 %; 6.4, 6.8 and 4 to 11 % if all keys share the time.
