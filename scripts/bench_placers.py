@@ -3,8 +3,9 @@
 Random graphs of the sizes that Celeritas measures on (`operator_graphs.py`). Every method runs `--repeat`
 times on each, after one call on a small graph that compiles or loads its kernels; the table has the medians
 of the seconds of the method alone (of m-SCT without its linear program) and of the whole `solve`, and the
-slope of the logarithms between the smallest and the largest graph: 1 is linear, 2 quadratic. Exit code: 0;
-2 if a method is unknown.
+slope of the logarithms between the smallest and the largest graph: 1 is linear, 2 quadratic. Methods whose
+program is not installed are left out, with a line that says how to get it. Exit code: 0; 2 if a method is
+unknown.
 """
 
 from __future__ import annotations
@@ -56,7 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bench_placers: {unknown[0]}: choose from {', '.join(placers())}", file=sys.stderr)
         return BAD_INPUT
     heads = ["method", "of which", *(f"{nodes:,}" for nodes in options.nodes), "slope"]
-    rows = [row for name in names for row in measure(name, options)]
+    rows = list[list[str]]()
+    for name in names:
+        try:
+            rows += measure(name, options)
+        except pt.BackendUnavailable as error:
+            print(f"bench_placers: {name} is left out: {error}", file=sys.stderr)
     print(markdown_grid(heads, rows))
     return GOOD
 

@@ -125,7 +125,7 @@ def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) 
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
-@pytest.mark.parametrize(("first", "count"), [(200, 8), pytest.param(208, 24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("first", "count"), [(200, 4), pytest.param(204, 28, marks=pytest.mark.slow)])
 def test_no_bound_without_light_supernodes_is_above_the_best_pipeline(
     name: str, first: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
