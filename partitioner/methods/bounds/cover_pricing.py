@@ -196,7 +196,7 @@ class PricingEffort:
 
 
 EFFORT = PricingEffort()
-LABEL_BYTES = 33
+LABEL_BYTES = 33  # of the arrays of `best_set`
 
 ROUNDED = 1 + 1e-12
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
