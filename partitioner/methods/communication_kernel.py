@@ -1,4 +1,7 @@
-"""Compiled: loads under each model of communication (paper, Appendix H.1), given by its number."""
+"""Compiled: loads under each model of communication (paper, Appendix H.1), and what ways of nodes pay more.
+
+A model is given by its number.
+"""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 

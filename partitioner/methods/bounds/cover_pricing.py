@@ -281,7 +281,7 @@ class SetOracle:
 
     def _heaviest(self, weight: Floats, target: float) -> tuple[int, float, Ints]:
         """Return what :func:`best_set` finds with more and more room for labels."""
-        limit = int(min(EFFORT.most, self.memory / LABEL_BYTES))
+        limit = int(min(EFFORT.most, max(self.memory / LABEL_BYTES, EFFORT.fewest)))
         while True:
             most = int(min(limit, max(self.left() * EFFORT.labels_per_second, EFFORT.fewest)))
             room = min(self.room, most)

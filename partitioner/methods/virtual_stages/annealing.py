@@ -228,9 +228,9 @@ def anneal_stages(
         size[stage[i]] += 1
     if limited and not has_room(room, model.rank, stage, kinds):
         value[0] = value[1] = np.inf
-    costs, moved = np.empty((stages, 3, 2)), np.empty((stages, 3, 2))
+    costs = np.empty((stages, 3, 2))
     estimated_makespan(model, stage, kinds, costs)
-    estimated_makespan(model, stage, kinds, moved)
+    moved = costs.copy()
     seen, first = np.zeros(len(model.nets.cost), np.int64), np.full(len(kinds), 2 * stages, np.int64)
     for tried in range(steps):
         temperature = temperatures[0] * (temperatures[1] / temperatures[0]) ** (tried / steps)

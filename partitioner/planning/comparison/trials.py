@@ -171,7 +171,7 @@ class PipelineTrials:
             self._plan(group, (self.clock.left - kept) / (len(groups) - number))
         again = self._affordable(list(self._worth_more_time()))
         for number, key in enumerate(again):
-            seconds = self.clock.left / (len(again) - number)
+            seconds = self.clock.left * self.given[key] / sum(self.given[one] for one in again[number:])
             if seconds > MORE * self.given[key]:
                 self._plan(groups[key], seconds)
         return list(self.choices.values())

@@ -270,8 +270,7 @@ class Ranking:
         """The annealing of stages, a step that a plan can do without; None where estimates would be wrong."""
         from partitioner.methods.virtual_stages.annealing import StageAnnealing  # loads numba
 
-        schedule = ALONE.get(self.regime.schedule or "")
-        settings = self.settings
+        schedule, settings = ALONE.get(self.regime.schedule or ""), self.settings
         if schedule is None or settings.deterministic or settings.compiled_enough or self.chooses:
             return None
         problem, unlike = self.request.problem(apart=True), self.devices.levels or self.devices.groups
@@ -377,7 +376,7 @@ class Ranking:
         """
         given = {name: value for name, value in self.asked.step.items() if name not in without} | changed
         if self.settings.deadline is not None:
-            given["time_limit"] = max(1e-3, self.settings.clock.left * (share if self.timed else 1.0))
+            given["time_limit"] = max(1e-3, self.share(share).clock.left)
         workload = self.asked.workload if devices is None else Workload(self.graph, devices)
         request = request_of(workload, objective, **given)
         return objective.answer(replace(request, fallback=self.best is None))
